@@ -1,0 +1,1 @@
+"""What every client and consumer stands on: settings, clock, Kafka, Redis, lanes."""

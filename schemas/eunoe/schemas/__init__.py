@@ -1,0 +1,1 @@
+"""The contract: what travels on topics, what a policy says, and how a tenant finds its partition."""

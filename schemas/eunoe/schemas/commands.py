@@ -1,0 +1,191 @@
+"""What can be asked of eunoe: the commands on ``memory-events``, imperative, frozen.
+
+A command carries clear fields that routing and policy need; whatever could identify a person is inside the sealed
+body (`MemoryBody`). Instants are milliseconds since the epoch, UTC (`Millis`). Whoever sends a command is named by its
+envelope, never by the command.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from eunoe.schemas.ids import AgentId, Bucket, KeyId, MemoryId, Millis, Pseudonym, TenantId
+from eunoe.schemas.values import (
+    ConflictPolicy,
+    ExportDeletePolicy,
+    MemoryClass,
+    Sensitivity,
+    SourceKind,
+    Visibility,
+)
+
+Confidence = Annotated[float, Meta(ge=0.0, le=1.0)]
+"""Calibrated belief of the source, 0 to 1. NaN fails both comparisons and is refused."""
+Version = Annotated[int, Meta(ge=0)]
+"""0 means: the record does not exist yet."""
+
+
+class EvidenceSpan(Struct, frozen=True, kw_only=True):
+    """Characters ``start`` to ``end`` (exclusive) of the source event that the statement rests on."""
+
+    event_id: str
+    start: int
+    end: int
+
+
+class MemoryBody(Struct, frozen=True, kw_only=True):
+    """The part of a record that is sealed. Its Avro form is what ``Draft.body`` encrypts."""
+
+    statement: str
+    claim_key: str | None = None
+    provenance: str | None = None
+    source_uri: str | None = None
+    event_ids: tuple[str, ...] = ()
+    evidence: tuple[EvidenceSpan, ...] = ()
+    justification: str | None = None
+    external_id: str | None = None
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """A record as its author proposes it: the clear fields and the sealed body.
+
+    ``expires_at`` is absolute and set before sealing, for the data key serves one month of it. ``ttl`` (milliseconds) is
+    what the author asked for, or None where the author named the instant itself: a retry computes another
+    ``expires_at`` from the same ``ttl`` and is still the same request.
+    """
+
+    memory_id: MemoryId
+    agent: AgentId
+    subject: Pseudonym
+    generation: int
+    about: tuple[Pseudonym, ...] = ()
+    purposes: tuple[str, ...]
+    visibility: Visibility
+    surfaces: tuple[str, ...] = ()
+    producer_surface: str | None = None
+    scope: str | None = None
+    kind: str
+    memory_class: MemoryClass
+    retention: str | None = None
+    source_kind: SourceKind
+    observed_at: Millis | None = None
+    confidence: Confidence
+    sensitivity: Sensitivity
+    valid_from: Millis | None = None
+    valid_until: Millis | None = None
+    ttl: int | None = None
+    expires_at: Millis
+    conflict_policy: ConflictPolicy = ConflictPolicy.POLICY_DECIDES
+    export_delete_policy: ExportDeletePolicy = ExportDeletePolicy.OPERATOR_ONLY
+    embedding_version: str | None = None
+    key_id: KeyId
+    body_version: int
+    body: bytes
+
+
+class IssueKey(Struct, frozen=True, kw_only=True):
+    """Make the data key of a subject's bucket, or, without a subject, open the tenant."""
+
+    tenant: TenantId
+    subject: Pseudonym | None = None
+    bucket: Bucket | None = None
+
+
+class RememberMemory(Struct, frozen=True, kw_only=True):
+    tenant: TenantId
+    draft: Draft
+    expected_version: Version = 0
+    idempotency: bytes
+
+
+class CorrectMemory(Struct, frozen=True, kw_only=True):
+    """A new record in place of ``supersedes``, which must still be at ``expected_version``."""
+
+    tenant: TenantId
+    draft: Draft
+    supersedes: MemoryId
+    expected_version: Version
+    idempotency: bytes
+
+
+class PromoteMemory(Struct, frozen=True, kw_only=True):
+    """A reviewer lets a quarantined record into use."""
+
+    tenant: TenantId
+    memory_id: MemoryId
+    expected_version: Version
+    idempotency: bytes
+
+
+class RejectMemory(Struct, frozen=True, kw_only=True):
+    """A reviewer keeps a quarantined record out for good. ``reason`` is a code, never free text."""
+
+    tenant: TenantId
+    memory_id: MemoryId
+    expected_version: Version
+    reason: str
+    idempotency: bytes
+
+
+class ConfirmMemory(Struct, frozen=True, kw_only=True):
+    """A person stands behind a proposed statement."""
+
+    tenant: TenantId
+    memory_id: MemoryId
+    expected_version: Version
+    idempotency: bytes
+
+
+class RetractMemory(Struct, frozen=True, kw_only=True):
+    """The author takes an active or quarantined record back."""
+
+    tenant: TenantId
+    memory_id: MemoryId
+    expected_version: Version
+    idempotency: bytes
+
+
+class ExpireMemory(Struct, frozen=True, kw_only=True):
+    """From the sweeper: the record's ``expires_at`` has passed. Judged again, for the sweeper's clock may be wrong."""
+
+    tenant: TenantId
+    memory_id: MemoryId
+    expected_version: Version
+    expires_at: Millis
+
+
+class ForgetMemory(Struct, frozen=True, kw_only=True):
+    tenant: TenantId
+    memory_id: MemoryId
+    idempotency: bytes
+
+
+class ForgetSubject(Struct, frozen=True, kw_only=True):
+    """Close the subject's generation: one event, however many records there are."""
+
+    tenant: TenantId
+    subject: Pseudonym
+    idempotency: bytes
+
+
+class ReadmitSubject(Struct, frozen=True, kw_only=True):
+    """Allow new records on a forgotten subject, in a new generation. Nothing old comes back."""
+
+    tenant: TenantId
+    subject: Pseudonym
+    idempotency: bytes
+
+
+Command = (
+    IssueKey
+    | RememberMemory
+    | CorrectMemory
+    | PromoteMemory
+    | RejectMemory
+    | ConfirmMemory
+    | RetractMemory
+    | ExpireMemory
+    | ForgetMemory
+    | ForgetSubject
+    | ReadmitSubject
+)

@@ -1,0 +1,116 @@
+"""The policy as frozen values: what decides every write. It is authored as TOML (`eunoe.schemas.policy_file`).
+
+Pure code receives a `Policy`; nothing here reads files, clocks or topics. Durations are milliseconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from eunoe.schemas.ids import PrincipalName, SecretId, TenantId
+from eunoe.schemas.values import (
+    Action,
+    Algorithm,
+    Confirmation,
+    PrincipalKind,
+    Sensitivity,
+    SourceKind,
+    Trust,
+)
+
+SIGNED_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD, Action.OPERATE})
+"""Actions that need an Ed25519 signature, kept in the event; a shared secret would let the verifier forge it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretRef:
+    """One secret of a principal. ``reference`` is ``env:NAME`` or ``file:NAME`` for HMAC, the base64 public key for
+    Ed25519. The secret itself is never in a policy."""
+
+    secret_id: SecretId
+    algorithm: Algorithm
+    reference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrincipalRule:
+    """Who a principal is and what it may do. ``tenants`` None means any; ``source_kinds`` None means any."""
+
+    name: PrincipalName
+    kind: PrincipalKind
+    owner: str
+    tenants: frozenset[TenantId] | None
+    actions: frozenset[Action]
+    source_kinds: frozenset[SourceKind] | None
+    max_sensitivity: Sensitivity
+    secrets: tuple[SecretRef, ...]
+
+    def may(self, action: Action, tenant: TenantId) -> bool:
+        return action in self.actions and (self.tenants is None or tenant in self.tenants)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurposeRule:
+    """A purpose has a named owner, and says what an agent does without memory."""
+
+    name: str
+    owner: str
+    fallback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRule:
+    """Retention of one kind of record. ``own_bucket``: each record gets a data key of its own."""
+
+    name: str
+    ttl_default: int
+    ttl_max: int
+    own_bucket: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRule:
+    """What a source kind is worth. An untrusted source is quarantined."""
+
+    kind: SourceKind
+    trust: Trust
+    confirmation: Confirmation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Sizes, refused above. ``statement_chars`` and ``body_bytes`` bound what is sealed, the rest counts entries."""
+
+    statement_chars: int = 4_000
+    body_bytes: int = 32_768
+    purposes: int = 16
+    surfaces: int = 16
+    about: int = 16
+    event_ids: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One version of the rules. ``hash`` is the SHA-256 of the file's bytes, in hex, and goes into every event.
+
+    ``idempotency_retention`` is at least the retention of ``memory-events``; ``expiry_tolerance`` is how far a client's
+    ``expires_at`` may be from append time plus the TTL it states.
+    """
+
+    version: int
+    title: str
+    hash: str
+    purposes: Mapping[str, PurposeRule]
+    kinds: Mapping[str, KindRule]
+    sources: Mapping[SourceKind, SourceRule]
+    principals: Mapping[PrincipalName, PrincipalRule]
+    limits: Limits
+    idempotency_retention: int
+    expiry_tolerance: int
+
+    def secret(self, principal: PrincipalName, secret_id: SecretId) -> SecretRef | None:
+        """The reference a MAC claims to be made with, or None."""
+        rule = self.principals.get(principal)
+        if rule is None:
+            return None
+        return next((each for each in rule.secrets if each.secret_id == secret_id), None)
