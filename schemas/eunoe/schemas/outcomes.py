@@ -1,0 +1,120 @@
+"""What became of a command, as the caller sees it: one value, made from the one fact that answers the command.
+
+`Outcome` is stored by the ``outcomes`` read model, returned by producer and reader, and printed as JSON. It holds no
+content, no subject's name and no sealed bytes.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from eunoe.schemas import events
+from eunoe.schemas.events import Event
+from eunoe.schemas.ids import CommandId, LogId, MemoryId, Millis, Offset, Partition
+
+_TOKEN: Final = re.compile(r"([0-9a-f-]{36}):(\d{1,9}):(\d{1,19})")
+
+
+class OutcomeStatus(StrEnum):
+    """``done`` is the answer to commands that make no record: keys, promotions, erasures, and so on."""
+
+    ACCEPTED = "accepted"
+    QUARANTINED = "quarantined"
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"
+    DONE = "done"
+
+
+@dataclass(eq=False)
+class BadToken(ValueError):
+    """The text is no consistency token. Blame: caller."""
+
+    def __str__(self) -> str:
+        return "not a consistency token: expected <log id>:<partition>:<position>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """Read your own writes: a reader waits until its read model has folded everything below ``position``."""
+
+    log_id: LogId
+    partition: Partition
+    position: Offset
+
+    @property
+    def text(self) -> str:
+        return f"{self.log_id}:{self.partition}:{self.position}"
+
+    @staticmethod
+    def parse(text: str) -> "Token":
+        """The token in ``text``, or `BadToken`. Whether its log is ours is for the reader to check."""
+        found = _TOKEN.fullmatch(text)
+        if found is None:
+            raise BadToken
+        log_id, partition, position = found.groups()
+        return Token(log_id=LogId(log_id), partition=Partition(int(partition)), position=Offset(int(position)))
+
+
+class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``kind`` is the name of the fact (``MemoryAccepted``); ``reason`` a code, where there is one.
+
+    ``version`` is the record's version after the command; where a refusal met another version, ``current_version`` is
+    that one. ``records`` counts what a `SubjectForgotten` closed. ``token`` is a `Token` as text. For a duplicate,
+    ``first_command_id`` names the command whose outcome still holds.
+    """
+
+    command_id: CommandId
+    status: OutcomeStatus
+    kind: str
+    decided_at: Millis
+    token: str
+    memory_id: MemoryId | None = None
+    version: int | None = None
+    reason: str | None = None
+    field: str | None = None
+    current_version: int | None = None
+    first_command_id: CommandId | None = None
+    records: int | None = None
+
+    @property
+    def refused(self) -> bool:
+        return self.status is OutcomeStatus.REJECTED
+
+
+_STATUS: Final = {
+    events.MemoryAccepted: OutcomeStatus.ACCEPTED,
+    events.MemoryQuarantined: OutcomeStatus.QUARANTINED,
+    events.CommandDuplicate: OutcomeStatus.DUPLICATE,
+    events.CommandRejected: OutcomeStatus.REJECTED,
+}
+
+
+def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset) -> Outcome | None:
+    """The outcome that the event at ``offset`` of ``memory-lifecycle`` is; None for the genesis record."""
+    fact = event.fact
+    if isinstance(fact, events.PartitionOpened):
+        return None
+    memory_id: MemoryId | None = getattr(fact, "memory_id", None)
+    version: int | None = getattr(fact, "version", None)
+    reason: str | None = getattr(fact, "reason", None)
+    if isinstance(fact, events.MemoryAccepted | events.MemoryQuarantined):
+        memory_id, version = fact.draft.memory_id, 1
+    if isinstance(fact, events.MemoryQuarantined):
+        reason = fact.reasons[0].value if fact.reasons else None
+    return Outcome(
+        command_id=event.header.command_id,
+        status=_STATUS.get(type(fact), OutcomeStatus.DONE),
+        kind=type(fact).__name__,
+        decided_at=event.header.decided_at,
+        token=Token(log_id=log_id, partition=partition, position=Offset(offset + 1)).text,
+        memory_id=memory_id,
+        version=version,
+        reason=None if reason is None else str(reason),
+        field=fact.field if isinstance(fact, events.CommandRejected) else None,
+        current_version=fact.current_version if isinstance(fact, events.CommandRejected) else None,
+        first_command_id=fact.first_command_id if isinstance(fact, events.CommandDuplicate) else None,
+        records=fact.records if isinstance(fact, events.SubjectForgotten) else None,
+    )
