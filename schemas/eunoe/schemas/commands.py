@@ -49,7 +49,7 @@ class MemoryBody(Struct, frozen=True, kw_only=True):
 class Draft(Struct, frozen=True, kw_only=True):
     """A record as its author proposes it: the clear fields and the sealed body.
 
-    ``expires_at`` is absolute and set before sealing, for the data key serves one month of it. ``ttl`` (milliseconds) is
+    ``expires_at`` is absolute and set before sealing, for the data key serves one month of it. ``ttl`` (ms) is
     what the author asked for, or None where the author named the instant itself: a retry computes another
     ``expires_at`` from the same ``ttl`` and is still the same request.
     """

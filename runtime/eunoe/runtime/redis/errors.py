@@ -1,0 +1,29 @@
+"""What goes wrong between a projection and its Redis."""
+
+from dataclasses import dataclass
+
+
+class ProjectionError(Exception):
+    """Base of this package's errors."""
+
+
+@dataclass(eq=False)
+class WatermarkMismatch(ProjectionError):
+    """The projection is not where its writer left it: Redis was flushed or failed over, or another writer moved it.
+
+    Blame: world. What to do: read the watermark again and go on from there; nothing was written or judged.
+    """
+
+    key: str
+    expected: int
+    found: int
+
+    def __str__(self) -> str:
+        return f"{self.key}: expected position {self.expected}, found {self.found}"
+
+
+class FunctionsUnavailable(ProjectionError):
+    """Redis has no Functions. Blame: world."""
+
+    def __str__(self) -> str:
+        return "this Redis has no Functions (FUNCTION LOAD is unknown): eunoe needs Redis 7 or newer"

@@ -1,0 +1,91 @@
+"""Redis Functions under names that contain their hash.
+
+A library is loaded where it is missing and never replaced: an older worker goes on with its own version beside a newer
+one. Each owner writes only its own Lua; `apply.lua` is put in front, so the rule of the watermark exists once.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Final
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from eunoe.runtime.redis.errors import FunctionsUnavailable
+
+_SHARED: Final = ("apply", "read")
+_READ_ONLY: Final = frozenset({"read"})
+
+
+def lua(package: str, name: str) -> str:
+    """The text of a Lua file that is shipped beside the code."""
+    return (resources.files(package) / name).read_text("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLibrary:
+    """``functions`` names the Lua functions of ``source`` to register (name -> whether it only reads)."""
+
+    name: str
+    source: str = ""
+    functions: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        body = lua("eunoe.runtime.redis", "apply.lua") + self.source
+        names = {each: each in _READ_ONLY for each in _SHARED} | dict(self.functions)
+        digest = hashlib.sha256((body + repr(sorted(names.items()))).encode()).hexdigest()[:12]
+        registered = "\n".join(
+            f"redis.register_function{{function_name='{self.name}_{name}_{digest}', callback={name}"
+            + (", flags={'no-writes'}}" if reads else "}")
+            for name, reads in sorted(names.items())
+        )
+        return f"#!lua name={self.name}_{digest}\n{body}\n{registered}\n"
+
+    def load(self) -> "LoadedFunctions":
+        """The callable form; nothing is sent until the first call."""
+        text = self.text
+        digest = text.split("\n", 1)[0].rpartition("_")[2]
+        return LoadedFunctions(self.name, digest, text)
+
+
+class LoadedFunctions:
+    """Calls a library's functions, loading it on a server that does not have it (a new, restarted or flushed one)."""
+
+    def __init__(self, name: str, digest: str, text: str) -> None:
+        self._name = name
+        self._digest = digest
+        self._text = text
+
+    def function(self, name: str) -> str:
+        """The registered name, for pipelines."""
+        return f"{self._name}_{name}_{self._digest}"
+
+    async def ensure(self, redis: "Redis") -> None:
+        """Load the library on every master that lacks it. Raises `FunctionsUnavailable` on a Redis without Functions."""
+        try:
+            await redis.execute_command("FUNCTION LOAD", self._text)
+        except ResponseError as error:
+            if "already exists" in str(error):
+                return
+            if "unknown command" in str(error).lower():
+                raise FunctionsUnavailable from error
+            raise
+
+    async def call(self, redis: "Redis", name: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        """One call; the library is loaded first where it is missing."""
+        command = ("FCALL", self.function(name), len(keys), *keys, *args)
+        try:
+            return await redis.execute_command(*command)
+        except ResponseError as error:
+            if not is_missing_function(error):
+                raise
+        await self.ensure(redis)
+        return await redis.execute_command(*command)
+
+
+def is_missing_function(error: Exception) -> bool:
+    """Whether Redis answered that it does not have the function."""
+    return "Function not found" in str(error)

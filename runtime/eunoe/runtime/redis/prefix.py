@@ -1,0 +1,30 @@
+"""How every Redis key of a projection starts: installation, partition, model, generation.
+
+``eunoe:<log-id>:{p12}:recall:g3:`` - the hash tag is the Kafka partition, so that all keys of a partition live in one
+slot and one Function call can write them together. What follows the prefix is built in the module of the model.
+"""
+
+from dataclasses import dataclass
+
+from eunoe.schemas.ids import LogId, Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """One generation of one model's keys in one partition."""
+
+    log_id: LogId
+    partition: Partition
+    model: str
+    generation: int = 1
+
+    def __str__(self) -> str:
+        return f"eunoe:{self.log_id}:{{p{self.partition}}}:{self.model}:g{self.generation}:"
+
+    def key(self, rest: str) -> str:
+        return f"{self}{rest}"
+
+    @property
+    def watermark(self) -> str:
+        """The hash with ``position`` and whatever else moves with it."""
+        return f"{self}watermark"
