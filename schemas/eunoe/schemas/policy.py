@@ -21,6 +21,9 @@ from eunoe.schemas.values import (
 SIGNED_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD, Action.OPERATE})
 """Actions that need an Ed25519 signature, kept in the event; a shared secret would let the verifier forge it."""
 
+ANY: Final = "*"
+"""Stands for every name: a purpose rule of this name covers the purposes that have none of their own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRef:
@@ -107,6 +110,10 @@ class Policy:
     limits: Limits
     idempotency_retention: int
     expiry_tolerance: int
+
+    def purpose(self, name: str) -> PurposeRule | None:
+        """The rule of a purpose: its own, else the one for any purpose, else None (an unknown purpose)."""
+        return self.purposes.get(name) or self.purposes.get(ANY)
 
     def secret(self, principal: PrincipalName, secret_id: SecretId) -> SecretRef | None:
         """The reference a MAC claims to be made with, or None."""
