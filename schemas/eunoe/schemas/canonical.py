@@ -1,10 +1,10 @@
 """One byte string for one sequence of values: what AADs, MACs and digests are taken over.
 
-Each value is written as a type tag, a length (four bytes, big-endian) and its content; a sequence as its tag, its item
-count and its items. Every value therefore says where it ends, so two different argument lists never give the same bytes
-(a list and a tuple of the same items count as the same value; ``-0.0`` and ``0.0`` do not). The label comes first and
-keeps bytes made for one purpose from being taken for another: ``eunoe/body-aad/1``. The format is frozen: stored bytes
-were sealed and signed over it. A change of meaning gets a new label.
+Each value is written as a type tag, a length (four bytes, big-endian) and its content; a sequence as its tag, its
+item count and its items. Every value therefore says where it ends, so two different argument lists never give the
+same bytes (a list and a tuple of the same items count as the same value; ``-0.0`` and ``0.0`` do not). The label
+comes first and keeps bytes made for one purpose from being taken for another: ``eunoe/body-aad/1``. The format is
+frozen: stored bytes were sealed and signed over it. A change of meaning gets a new label.
 """
 
 import math
@@ -26,7 +26,7 @@ _BOOL: Final = (b"F", b"T")
 
 
 class NotCanonical(ValueError):
-    """A value without a canonical form: a lone surrogate, a NaN, a type not listed. Never holds the value itself.
+    """A value without a canonical form: a lone surrogate, a NaN, a type not listed. Never holds the value.
 
     Blame: caller. ``position`` counts the fields after the label, from 0; -1 is the label.
     """
@@ -38,7 +38,7 @@ class NotCanonical(ValueError):
 
 
 def canonical(label: str, *fields: Field) -> bytes:
-    """The canonical bytes of ``fields`` under the domain-separation ``label``. Raises :class:`NotCanonical`."""
+    """The canonical bytes of ``fields`` under the domain label ``label``. Raises :class:`NotCanonical`."""
     parts: list[bytes] = []
     _append_text(parts, -1, label)
     for position, field in enumerate(fields):
@@ -47,7 +47,7 @@ def canonical(label: str, *fields: Field) -> bytes:
 
 
 def _append(parts: list[bytes], position: int, field: Field) -> None:
-    # Exact types first: an isinstance against each union member would double the cost of the hot case, plain text.
+    # Exact types first: an isinstance per union member would double the cost of the hot case, text.
     if type(field) is str:
         _append_text(parts, position, field)
     elif type(field) is bytes:
