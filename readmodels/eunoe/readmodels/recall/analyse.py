@@ -1,0 +1,121 @@
+"""Text analysis: the terms under which a memory is filed, and those a query asks for.
+
+Documents and queries pass through the same rules, and a read model's generation is tied to `Analyser.version`: an index
+built by one version is never searched with another.
+
+A term is a kind and a text (``w:adopt``): ``w`` is the stem of a word, ``p`` a part of one. Parts carry what a stemmer
+misses, at a lower weight: the first letters of a word in an alphabet (*adopt* / *adoptee*), the pairs of
+characters in Chinese, Japanese and Korean, where two texts may be segmented differently. Korean, spaced by phrase, is
+found through them. Each kind is just another term with a document frequency of its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NewType
+
+import Stemmer
+from icu4py import icu_version
+
+from eunoe.readmodels.recall.analyse_words import STEMMERS, Script, segment, stem
+
+Term = NewType("Term", str)
+"""``w:`` or ``p:`` and the text. In the clear: blinded under the index key before it reaches Redis."""
+
+WORD: Final = "w:"
+PART: Final = "p:"
+_RULES: Final = "1"
+"""Raised with any change in the rules or lists of the `analyse*` modules."""
+_PAIRED: Final = (Script.HAN_OR_KANA, Script.HANGUL)
+
+
+class UnknownLanguage(ValueError):
+    """No stemmer for this ISO 639-1 code. The caller's mistake; ``language`` says which."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__(f"no stemmer for language {language!r}; known: {', '.join(sorted(STEMMERS))}")
+        self.language = language
+
+
+class Unusable(Enum):
+    """Why a query holds no term to search for. Such a query finds nothing, never everything."""
+
+    NO_WORDS = "no_words"
+    ONLY_STOP_WORDS = "only_stop_words"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentTerms:
+    """``counts``: each distinct term with its count, by first appearance. ``length``: words, stop words left out."""
+
+    counts: tuple[tuple[Term, int], ...]
+    length: int
+    clipped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryTerms:
+    """``weights``: each distinct term once, with what it counts for. Empty exactly if ``unusable`` says why."""
+
+    weights: tuple[tuple[Term, float], ...]
+    unusable: Unusable | None
+    clipped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analyser:
+    """The rules for one tenant's language. The limits bound what one hostile text can cost.
+
+    ``longest_text`` and ``longest_word`` are in characters, ``most_words`` counts words after stop words; a text cut by
+    the first or last is marked ``clipped``. ``prefix`` is how many first letters make a part; shorter words than
+    ``prefix - 1`` have none.
+    """
+
+    language: str = "en"
+    part_weight: float = 0.4
+    prefix: int = 5
+    longest_text: int = 16_384
+    longest_word: int = 40
+    most_words: int = 512
+
+    def __post_init__(self) -> None:
+        if self.language not in STEMMERS:
+            raise UnknownLanguage(self.language)
+
+    @property
+    def version(self) -> str:
+        """Names everything that decides which terms a text yields."""
+        limits = f"{self.prefix}.{self.longest_text}.{self.longest_word}.{self.most_words}"
+        return f"eunoe-{_RULES}/icu-{icu_version}/snowball-{Stemmer.version()}/{self.language}/{limits}"
+
+    def document(self, text: str) -> DocumentTerms:
+        """The terms of a statement. Raises UnicodeEncodeError on lone surrogates."""
+        words, _, clipped = self._words(text)
+        counts = Counter(self._terms(words))
+        return DocumentTerms(counts=tuple(counts.items()), length=len(words), clipped=clipped)
+
+    def query(self, text: str) -> QueryTerms:
+        """The terms of a query, weighted by kind. Raises UnicodeEncodeError on lone surrogates."""
+        words, segments, clipped = self._words(text)
+        if not words:
+            unusable = Unusable.ONLY_STOP_WORDS if segments else Unusable.NO_WORDS
+            return QueryTerms(weights=(), unusable=unusable, clipped=clipped)
+        terms = dict.fromkeys(self._terms(words))
+        weights = tuple((term, 1.0 if term.startswith(WORD) else self.part_weight) for term in terms)
+        return QueryTerms(weights=weights, unusable=None, clipped=clipped)
+
+    def _words(self, text: str) -> tuple[list[tuple[str, str, Script]], int, bool]:
+        segments = segment(text[: self.longest_text])
+        words = [found for word in segments for found in stem(word, self.language, self.longest_word)]
+        clipped = len(text) > self.longest_text or len(words) > self.most_words
+        return words[: self.most_words], len(segments), clipped
+
+    def _terms(self, words: Iterable[tuple[str, str, Script]]) -> Iterator[Term]:
+        for stemmed, surface, script in words:
+            yield Term(WORD + stemmed)
+            if script in _PAIRED:
+                for start in range(len(surface) - 1):
+                    yield Term(PART + surface[start : start + 2])
+            elif script is not Script.NUMBER and len(surface) >= self.prefix - 1:
+                yield Term(PART + surface[: self.prefix])
