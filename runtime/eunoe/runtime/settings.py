@@ -1,0 +1,189 @@
+"""How a process is configured: one frozen value, made once at the top and passed down.
+
+Each setting may come from the variable ``EUNOE_<NAME>``, from the file given with ``--config`` (TOML, the same names in
+lower case) or from the file that `eunoe up` wrote, in this order. Everything wrong is reported at once, by setting.
+Keys and secrets are never settings: settings say in which file or variable they are.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from eunoe.runtime import setting_values as read
+from eunoe.runtime.errors import CallerFault
+from eunoe.runtime.setting_values import ControlSigner
+from eunoe.schemas.ids import PrincipalName
+from eunoe.schemas.topics import TopicNames
+
+ENVIRONMENT_PREFIX: Final = "EUNOE_"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingProblem:
+    """``setting`` as it was given: ``EUNOE_KAFKA``, or ``kafka in FILE``."""
+
+    setting: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.setting}: {self.problem}"
+
+
+@dataclass(eq=False)
+class SettingsError(CallerFault):
+    """Everything that is wrong with the settings."""
+
+    problems: tuple[SettingProblem, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Durations are milliseconds. What each setting means stands beside it."""
+
+    # where
+    kafka: str = "127.0.0.1:9092"
+    redis: str = field(default="redis://127.0.0.1:6379/0", repr=False)
+    """A single server or any node of a cluster. Never printed: it may hold a password."""
+    prefix: str = ""
+    """Of topic names; the installation's Redis key carries it too."""
+    partitions: int = 16
+    """Only `eunoe topics apply` uses it, on creation. Afterwards the log says how many there are."""
+    group: str = "eunoe"
+    """What consumer groups and transactional ids start with."""
+
+    # keys and secrets: where they are, never what they are
+    kek_file: Path | None = None
+    """The key-encryption key; without it, the variable EUNOE_KEK holds it."""
+    secrets: Path | None = None
+    """The folder in which a policy's ``file:NAME`` is looked up, to check MACs."""
+    principal: PrincipalName | None = None
+    """Who calls."""
+    secret_file: Path | None = None
+    """The caller's own secrets; without it, ``<secrets>/<principal>.secret``."""
+    control_signers: tuple[ControlSigner, ...] = ()
+    control_key: Path | None = None
+    """The private key that `eunoe policy apply` signs with."""
+
+    # lanes
+    decide_batch: int = 500
+    """Commands in one transaction."""
+    project_batch: int = 500
+    """Events fetched at once; a Redis call takes far fewer (DESIGN §4)."""
+    session_timeout: int = 10_000
+    heartbeat_interval: int = 3_000
+    request_timeout: int = 40_000
+    delivery_timeout: int = 30_000
+    """How long a producer tries to hand a record to Kafka before it says that the broker is away."""
+    max_read_lag: int = 60_000
+    """A reader whose read model is further behind fails closed."""
+
+    # a worker's web view
+    http_host: str = "127.0.0.1"
+    http_port: int = 6066
+
+    language: str = "en"
+    """How Latin text without another hint is stemmed."""
+
+    @property
+    def topics(self) -> TopicNames:
+        return TopicNames(prefix=self.prefix)
+
+
+PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
+    {
+        "kafka": read.servers,
+        "redis": read.redis,
+        "prefix": read.prefix,
+        "partitions": read.count(1, 4096),
+        "group": read.name,
+        "kek_file": read.path,
+        "secrets": read.path,
+        "principal": read.name,
+        "secret_file": read.path,
+        "control_signers": read.signers,
+        "control_key": read.path,
+        "decide_batch": read.count(1, 10_000),
+        "project_batch": read.count(1, 10_000),
+        "session_timeout": read.duration,
+        "heartbeat_interval": read.duration,
+        "request_timeout": read.duration,
+        "delivery_timeout": read.duration,
+        "max_read_lag": read.duration,
+        "http_host": str,
+        "http_port": read.count(0, 65_535),
+        "language": read.language,
+    }
+)
+"""How the text of each setting is read: one entry per field of `Settings`."""
+
+Given = dict[str, tuple[str, str, Path | None]]
+"""By setting: where it was given, its text, and the folder that its relative paths start from."""
+
+
+def load_settings(environ: Mapping[str, str], config: Path | None = None, fallback: Path | None = None) -> Settings:
+    """The settings of this process. ``fallback`` is a file that need not exist. Raises `SettingsError`.
+
+    Relative paths in a file are relative to that file's folder.
+    """
+    problems: list[SettingProblem] = []
+    given: Given = {}
+    if fallback is not None and fallback.is_file():
+        given |= _from_file(fallback, problems)
+    if config is not None:
+        given |= _from_file(config, problems)
+    for name in PARSERS:
+        variable = ENVIRONMENT_PREFIX + name.upper()
+        if environ.get(variable):
+            given[name] = (variable, environ[variable], None)
+    values = {name: _value(name, *given[name], problems) for name in given}
+    if not problems:
+        settings = Settings(**values)
+        problems += _together(settings)
+    if problems:
+        raise SettingsError(tuple(problems))
+    return settings
+
+
+def _from_file(path: Path, problems: list[SettingProblem]) -> Given:
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        problems.append(SettingProblem(str(path), f"cannot be read: {error.strerror}"))
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        problems.append(SettingProblem(str(path), f"is not TOML: {error}"))
+        return {}
+    found: Given = {}
+    for name, value in content.items():
+        where = f"{name} in {path}"
+        if name not in PARSERS:
+            problems.append(SettingProblem(where, f"unknown setting; known are {', '.join(sorted(PARSERS))}"))
+        elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+            found[name] = (where, ",".join(value), path.parent)
+        elif isinstance(value, str | int) and not isinstance(value, bool):
+            found[name] = (where, str(value), path.parent)
+        else:
+            problems.append(SettingProblem(where, "must be a text, a whole number or a list of texts"))
+    return found
+
+
+def _value(name: str, where: str, text: str, folder: Path | None, problems: list[SettingProblem]) -> Any:
+    try:
+        value = PARSERS[name](text)
+    except ValueError as error:
+        problems.append(SettingProblem(where, str(error)))
+        return None
+    return folder / value if folder is not None and isinstance(value, Path) else value
+
+
+def _together(settings: Settings) -> list[SettingProblem]:
+    """What two settings say together."""
+    if settings.heartbeat_interval * 3 > settings.session_timeout:
+        return [SettingProblem("EUNOE_HEARTBEAT_INTERVAL", "must be at most a third of session_timeout")]
+    return []
