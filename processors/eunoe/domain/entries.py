@@ -1,0 +1,106 @@
+"""What the ledger holds: small values under short keys, one per thing that decisions ask about.
+
+Keys are text, made only here: a letter for the kind, the tenant, and what is named within it. A key's tenant is always
+part of it, so a record, key or command id of another tenant in the same partition is simply not there. Tenant names
+hold no colon, and nothing is ever written under a name that was not checked, so keys cannot collide.
+Values are msgpack arrays led by a tag.
+"""
+
+from typing import Final, NewType
+
+import msgspec
+from msgspec import Struct
+
+from eunoe.domain.memory import MemoryState
+from eunoe.schemas.ids import Bucket, CommandId, KeyId, MemoryId, Millis, Pseudonym, TenantId
+
+LedgerKey = NewType("LedgerKey", str)
+
+
+class TenantState(Struct, frozen=True, kw_only=True, array_like=True, tag=2):
+    """An open tenant: its incarnation and the id of its tenant key."""
+
+    incarnation: int
+    key_id: KeyId
+
+
+class SubjectState(Struct, frozen=True, kw_only=True, array_like=True, tag=3):
+    """The newest generation of a subject; every earlier one is closed.
+
+    ``records`` counts the records of this generation, on the subject or about it, that were not forgotten one by one:
+    what forgetting the subject makes unreadable. One that another person's erasure has made unreadable meanwhile is
+    still counted, for finding it would mean walking all of them. ``root_key_id`` is None until a key is asked for.
+    """
+
+    generation: int
+    closed: bool
+    root_key_id: KeyId | None
+    records: int
+
+
+class KeyState(Struct, frozen=True, kw_only=True, array_like=True, tag=4):
+    """What a data key was issued for."""
+
+    key_id: KeyId
+    subject: Pseudonym
+    generation: int
+    bucket: Bucket
+
+
+class IdempotencyEntry(Struct, frozen=True, kw_only=True, array_like=True, tag=5):
+    """The first command with this idempotency key that took effect, and what it got. Lapses inside `decide`."""
+
+    first_command_id: CommandId
+    payload_digest: bytes
+    memory_id: MemoryId | None
+    version: int | None
+    decided_at: Millis
+
+
+class CommandSeen(Struct, frozen=True, kw_only=True, array_like=True, tag=6):
+    """This command id has its outcome."""
+
+    decided_at: Millis
+
+
+Entry = MemoryState | TenantState | SubjectState | KeyState | IdempotencyEntry | CommandSeen
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final[msgspec.msgpack.Decoder[Entry]] = msgspec.msgpack.Decoder(Entry)
+
+
+def encode_entry(entry: Entry) -> bytes:
+    return _ENCODER.encode(entry)
+
+
+def decode_entry(data: bytes) -> Entry:
+    """Raises `msgspec.DecodeError` (a ``ValueError``) on bytes that `encode_entry` did not make."""
+    return _DECODER.decode(data)
+
+
+def memory_key(tenant: TenantId, memory_id: MemoryId) -> LedgerKey:
+    return LedgerKey(f"m:{tenant}:{memory_id}")
+
+
+def tenant_key(tenant: TenantId) -> LedgerKey:
+    return LedgerKey(f"t:{tenant}")
+
+
+def subject_key(tenant: TenantId, subject: Pseudonym) -> LedgerKey:
+    return LedgerKey(f"s:{tenant}:{subject}")
+
+
+def key_key(tenant: TenantId, key_id: KeyId) -> LedgerKey:
+    return LedgerKey(f"k:{tenant}:{key_id}")
+
+
+def bucket_key(tenant: TenantId, subject: Pseudonym, generation: int, bucket: Bucket) -> LedgerKey:
+    return LedgerKey(f"b:{tenant}:{subject}:{generation}:{bucket}")
+
+
+def idempotency_key(tenant: TenantId, idempotency: bytes) -> LedgerKey:
+    return LedgerKey(f"i:{tenant}:{idempotency.hex()}")
+
+
+def command_key(tenant: TenantId, command_id: CommandId) -> LedgerKey:
+    return LedgerKey(f"c:{tenant}:{command_id}")

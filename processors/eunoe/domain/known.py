@@ -1,0 +1,79 @@
+"""What `decide` is told: the command as the shell opened it, and what the ledger knows that bears on it."""
+
+from msgspec import Struct
+
+from eunoe.domain.entries import IdempotencyEntry, KeyState, SubjectState, TenantState
+from eunoe.domain.memory import MemoryState
+from eunoe.schemas.commands import Command
+from eunoe.schemas.events import Reason
+from eunoe.schemas.ids import CommandId, KeyId, MemoryId, PrincipalName
+from eunoe.schemas.values import Algorithm
+
+
+class Digests(Struct, frozen=True, kw_only=True):
+    """``payload`` tells a retry from a reuse and is there for every command that has an idempotency key.
+
+    ``content_hash`` and ``claim_ref`` belong to a body; all three of a body are keyed under the subject root.
+    """
+
+    payload: bytes
+    content_hash: bytes = b""
+    claim_ref: bytes | None = None
+
+
+class BodyFacts(Struct, frozen=True, kw_only=True):
+    """All that the rules ask of a sealed body. ``blank``: nothing but white space and invisible characters."""
+
+    statement_chars: int
+    body_bytes: int
+    event_ids: int
+    has_provenance: bool
+    blank: bool
+
+
+class Opened(Struct, frozen=True, kw_only=True):
+    """A command whose MAC holds. ``algorithm`` is the one that held; ``failure`` says why a body could not be opened.
+
+    ``fresh_key_id`` and ``fresh_root_key_id`` are for `IssueKey`: what was used of them is in the fact
+    (``created`` for the key, the same root id for the root), and only then does the shell make the key.
+    """
+
+    command_id: CommandId
+    principal: PrincipalName
+    algorithm: Algorithm
+    command: Command
+    digests: Digests | None = None
+    body: BodyFacts | None = None
+    failure: Reason | None = None
+    fresh_key_id: KeyId | None = None
+    fresh_root_key_id: KeyId | None = None
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """The ledger's entries for one command, each None where there is none. Made by `eunoe.domain.ledger_state.known`.
+
+    ``memory`` is the record the command names, or for remember and correct the one it would create; ``superseded``
+    the one that would give way. ``*_closed``: the generation of its subject, or of anyone it is about, is closed, so it
+    counts as forgotten. ``subject`` and ``about`` are those of the draft or of the subject command. ``key`` is the one
+    the draft names, for `IssueKey` the one that (subject, open generation, bucket) has.
+    """
+
+    seen: bool = False
+    idempotency: IdempotencyEntry | None = None
+    tenant: TenantState | None = None
+    subject: SubjectState | None = None
+    about: tuple[SubjectState | None, ...] = ()
+    memory: MemoryState | None = None
+    memory_closed: bool = False
+    superseded: MemoryState | None = None
+    superseded_closed: bool = False
+    key: KeyState | None = None
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """What a rule answers when it objects; becomes a `CommandRejected`."""
+
+    reason: Reason
+    field: str | None = None
+    memory_id: MemoryId | None = None
+    current_version: int | None = None

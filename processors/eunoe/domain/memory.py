@@ -1,0 +1,253 @@
+"""A memory record's life: one table, and the two functions that walk it. Everything that affects it is in this file.
+
+Theory of operation
+===================
+A record is born quarantined (an untrusted source: no reader sees it) or active. A quarantined record waits for a
+person, who promotes it into use or rejects it for good. An active record ends when a correction supersedes it, when
+its author or a reviewer retracts it, or when its time is over. Whatever state it is in, it can be forgotten, and from
+there nothing leads on.
+
+Each fact about a record moves it one `Step` along `TRANSITIONS` and raises its version by exactly one, so versions
+are 1, 2, 3 … without a gap. A fact names the version it led to; one that does not fit the state at hand means that
+the log or the state is broken, and `evolve` raises `ImpossibleFact` instead of guessing. A correction is one fact
+about two records: the new one is born and the old one takes the step ``superseded``; `touches` names both.
+
+Forgetting a whole subject is not in the table. It closes the subject's generation in one event (see
+`eunoe.domain.ledger_state`) and touches no record: a record of a closed generation is forgotten whatever its own
+state says. Nor is the passing of time: a record past ``expires_at`` is over for every reader and for `decide`, and the
+step ``expired`` only writes that down.
+
+The other axes do not restrict the steps, they are moved by them: trust (promotion makes it verified), confirmation,
+review (pending while quarantined, decided by promotion or rejection).
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+
+from eunoe.schemas.events import (
+    EventHeader,
+    Fact,
+    MemoryAccepted,
+    MemoryConfirmed,
+    MemoryExpired,
+    MemoryForgotten,
+    MemoryPromoted,
+    MemoryQuarantined,
+    MemoryRejected,
+    MemoryRetracted,
+    SubjectRef,
+)
+from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
+from eunoe.schemas.values import Confirmation, Lifecycle, Review, Trust
+
+
+class Step(StrEnum):
+    """What can happen to one record."""
+
+    ACCEPTED = "accepted"
+    QUARANTINED = "quarantined"
+    PROMOTED = "promoted"
+    REJECTED = "rejected"
+    CONFIRMED = "confirmed"
+    SUPERSEDED = "superseded"
+    EXPIRED = "expired"
+    RETRACTED = "retracted"
+    FORGOTTEN = "forgotten"
+
+
+TRANSITIONS: Final[Mapping[Lifecycle | None, Mapping[Step, Lifecycle]]] = MappingProxyType(
+    {
+        None: {
+            Step.ACCEPTED: Lifecycle.ACTIVE,
+            Step.QUARANTINED: Lifecycle.QUARANTINED,
+        },
+        Lifecycle.QUARANTINED: {
+            Step.CONFIRMED: Lifecycle.QUARANTINED,
+            Step.PROMOTED: Lifecycle.ACTIVE,
+            Step.REJECTED: Lifecycle.REJECTED,
+            Step.EXPIRED: Lifecycle.EXPIRED,
+            Step.RETRACTED: Lifecycle.RETRACTED,
+            Step.FORGOTTEN: Lifecycle.FORGOTTEN,
+        },
+        Lifecycle.ACTIVE: {
+            Step.CONFIRMED: Lifecycle.ACTIVE,
+            Step.SUPERSEDED: Lifecycle.SUPERSEDED,
+            Step.EXPIRED: Lifecycle.EXPIRED,
+            Step.RETRACTED: Lifecycle.RETRACTED,
+            Step.FORGOTTEN: Lifecycle.FORGOTTEN,
+        },
+        Lifecycle.SUPERSEDED: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.EXPIRED: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.RETRACTED: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.REJECTED: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.FORGOTTEN: {},
+    }
+)
+"""From (None: not born yet) → what happens → to. What is not here cannot happen."""
+
+
+_STEPS: Final[Mapping[type, Step]] = MappingProxyType(
+    {
+        MemoryPromoted: Step.PROMOTED,
+        MemoryRejected: Step.REJECTED,
+        MemoryConfirmed: Step.CONFIRMED,
+        MemoryRetracted: Step.RETRACTED,
+        MemoryExpired: Step.EXPIRED,
+        MemoryForgotten: Step.FORGOTTEN,
+    }
+)
+_CONFIRMATIONS: Final[Mapping[Step, Confirmation]] = MappingProxyType(
+    {Step.CONFIRMED: Confirmation.CONFIRMED, Step.REJECTED: Confirmation.REJECTED}
+)
+
+
+class MemoryState(Struct, frozen=True, kw_only=True, array_like=True, tag=1):
+    """What decisions and the sweeper need to know of a record. No content; ``author`` is the principal that wrote it.
+
+    ``supersedes`` is what a quarantined correction would replace when promoted; None once it has.
+    """
+
+    memory_id: MemoryId
+    tenant: TenantId
+    agent: AgentId
+    subject: Pseudonym
+    generation: int
+    about: tuple[SubjectRef, ...]
+    purposes: tuple[str, ...]
+    kind: str
+    author: PrincipalName
+    lifecycle: Lifecycle
+    version: int
+    trust: Trust
+    confirmation: Confirmation
+    review: Review
+    expires_at: Millis
+    key_id: KeyId
+    supersedes: MemoryId | None = None
+
+
+class ImpossibleFact(Exception):
+    """A fact that the state at hand does not allow. Blame: log (or a ledger that is not the log's). Never retried."""
+
+    def __init__(self, fact: str, key: str, problem: str) -> None:
+        super().__init__(f"{fact} of {key}: {problem}")
+        self.fact = fact
+        self.key = key
+        self.problem = problem
+
+
+def allowed(state: MemoryState | None, step: Step) -> Lifecycle | None:
+    """Where ``step`` leads from here, or None where the table has no such step."""
+    return TRANSITIONS[None if state is None else state.lifecycle].get(step)
+
+
+def touches(fact: Fact) -> tuple[MemoryId, ...]:
+    """The records whose state this fact changes: one, two for a correction that took effect, or none."""
+    match fact:
+        case MemoryAccepted(draft=draft, supersedes=None) | MemoryQuarantined(draft=draft):
+            return (draft.memory_id,)
+        case MemoryAccepted(draft=draft, supersedes=old) if old is not None:
+            return (draft.memory_id, old.memory_id)
+        case MemoryPromoted(memory_id=memory_id, supersedes=old) if old is not None:
+            return (memory_id, old.memory_id)
+        case (
+            MemoryPromoted()
+            | MemoryRejected()
+            | MemoryConfirmed()
+            | MemoryRetracted()
+            | MemoryExpired()
+            | MemoryForgotten()
+        ):
+            return (fact.memory_id,)
+        case _:
+            return ()
+
+
+def evolve(state: MemoryState | None, memory_id: MemoryId, header: EventHeader, fact: Fact) -> MemoryState:
+    """The state of ``memory_id``, one of ``touches(fact)``, after the fact. Raises `ImpossibleFact`."""
+    match fact:
+        case MemoryAccepted(draft=draft) | MemoryQuarantined(draft=draft) if draft.memory_id == memory_id:
+            return _born(state, header, fact)
+        case MemoryAccepted(supersedes=old) | MemoryPromoted(supersedes=old) if old and old.memory_id == memory_id:
+            return _moved(state, memory_id, Step.SUPERSEDED, old.version, fact)
+        case (
+            MemoryPromoted(version=version)
+            | MemoryRejected(version=version)
+            | MemoryConfirmed(version=version)
+            | MemoryRetracted(version=version)
+            | MemoryExpired(version=version)
+            | MemoryForgotten(version=version)
+        ):
+            return _moved(state, memory_id, _STEPS[type(fact)], version, fact)
+        case _:
+            raise ImpossibleFact(type(fact).__name__, memory_id, "it says nothing of this record")
+
+
+def _born(state: MemoryState | None, header: EventHeader, fact: MemoryAccepted | MemoryQuarantined) -> MemoryState:
+    draft = fact.draft
+    waits = type(fact) is MemoryQuarantined
+    lifecycle = allowed(state, Step.QUARANTINED if waits else Step.ACCEPTED)
+    if lifecycle is None:
+        raise ImpossibleFact(type(fact).__name__, draft.memory_id, "the record is there already")
+    return MemoryState(
+        memory_id=draft.memory_id,
+        tenant=header.tenant,
+        agent=draft.agent,
+        subject=draft.subject,
+        generation=draft.generation,
+        about=fact.about,
+        purposes=draft.purposes,
+        kind=draft.kind,
+        author=header.principal,
+        lifecycle=lifecycle,
+        version=1,
+        trust=fact.trust,
+        confirmation=fact.confirmation,
+        review=Review.PENDING if waits else Review.NONE,
+        expires_at=draft.expires_at,
+        key_id=draft.key_id,
+        supersedes=fact.supersedes if isinstance(fact, MemoryQuarantined) else None,
+    )
+
+
+def _moved(state: MemoryState | None, memory_id: MemoryId, step: Step, version: int, fact: Fact) -> MemoryState:
+    lifecycle = allowed(state, step)
+    if state is None or lifecycle is None:
+        held = "unknown" if state is None else state.lifecycle
+        raise ImpossibleFact(type(fact).__name__, memory_id, f"a record that is {held} cannot be {step}")
+    if version != state.version + 1:
+        raise ImpossibleFact(type(fact).__name__, memory_id, f"version {version} after {state.version}")
+    decided = step is Step.PROMOTED or step is Step.REJECTED
+    return MemoryState(
+        memory_id=memory_id,
+        tenant=state.tenant,
+        agent=state.agent,
+        subject=state.subject,
+        generation=state.generation,
+        about=state.about,
+        purposes=state.purposes,
+        kind=state.kind,
+        author=state.author,
+        lifecycle=lifecycle,
+        version=version,
+        trust=fact.trust if step is Step.PROMOTED and isinstance(fact, MemoryPromoted) else state.trust,
+        confirmation=_CONFIRMATIONS.get(step, state.confirmation),
+        review=Review.DECIDED if decided else state.review,
+        expires_at=state.expires_at,
+        key_id=state.key_id,
+        supersedes=None if step is Step.PROMOTED else state.supersedes,
+    )
+
+
+def diagram() -> str:
+    """The table as a Mermaid state diagram. The docs hold a copy, and a test compares."""
+    lines = ["stateDiagram-v2"]
+    for start, steps in TRANSITIONS.items():
+        origin = "[*]" if start is None else start.value
+        lines += [f"    {origin} --> {end.value}: {step.value}" for step, end in steps.items()]
+    lines += [f"    {end.value} --> [*]" for end, steps in TRANSITIONS.items() if end is not None and not steps]
+    return "\n".join(lines) + "\n"
