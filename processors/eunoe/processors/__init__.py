@@ -1,0 +1,1 @@
+"""What happens to commands: deciding, sweeping, dead letters. The only writers of ``memory-lifecycle``."""

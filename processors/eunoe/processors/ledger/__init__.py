@@ -1,0 +1,1 @@
+"""What the decider must know to judge, folded from ``memory-lifecycle`` into Redis; never a second truth."""

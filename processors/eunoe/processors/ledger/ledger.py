@@ -1,0 +1,129 @@
+"""One partition's ledger: read against its watermark, written with it.
+
+Every read names the position this decider last wrote; a Redis that was flushed, failed over or moved by somebody else
+answers `WatermarkMismatch`, and nothing is judged on it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from redis.asyncio import Redis
+
+from eunoe.domain.entries import CommandSeen, Entry, IdempotencyEntry, LedgerKey, decode_entry, encode_entry
+from eunoe.domain.memory import MemoryState
+from eunoe.processors.ledger import keys
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Operation, Step, Watermark
+from eunoe.schemas.ids import Millis, Offset
+from eunoe.schemas.values import Lifecycle
+
+_EVENTS_A_CALL: Final = 60
+"""About 250 writes and 0.5 ms in Redis: a bystander's command waits no longer than that."""
+_LAPSED_A_SWEEP: Final = 500
+_CAN_EXPIRE: Final = frozenset({Lifecycle.ACTIVE, Lifecycle.QUARANTINED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Where the ledger is: next offset of the lifecycle log, next offset of the input, time of the last decision."""
+
+    position: Offset = Offset(0)
+    next_input: Offset = Offset(0)
+    decided_at: Millis = Millis(0)
+
+    @classmethod
+    def of(cls, found: Mapping[str, str]) -> "Marks":
+        return cls(
+            position=Offset(int(found.get("position", 0))),
+            next_input=Offset(int(found.get("input", 0))),
+            decided_at=Millis(int(found.get("decided_at", 0))),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one event made of the entries it touched, and where the marks are after it."""
+
+    entries: Mapping[LedgerKey, Entry]
+    marks: Marks
+
+
+Missing = Callable[[Mapping[LedgerKey, Entry | None]], Iterable[LedgerKey]]
+"""Which keys are still missing from what was loaded; asked again until it names none."""
+
+
+class Ledger:
+    """``retention`` (ms of log time): how long command ids and idempotency keys are kept, physically."""
+
+    def __init__(self, redis: "Redis", prefix: Prefix, retention: int) -> None:
+        self._redis = redis
+        self._prefix = prefix
+        self._retention = retention
+        self._watermark = Watermark(redis, prefix)
+
+    async def marks(self) -> Marks:
+        return Marks.of(await self._watermark.marks())
+
+    async def complete(self, position: Offset, entries: dict[LedgerKey, Entry | None], missing: Missing) -> None:
+        """Load into ``entries`` whatever ``missing`` asks for. Raises `WatermarkMismatch`."""
+        while wanted := list(dict.fromkeys(missing(entries))):
+            names = [keys.entry(self._prefix, each) for each in wanted]
+            _, found = await self._watermark.read(position, names)
+            for key, value in zip(wanted, found, strict=True):
+                entries[key] = None if value is None else decode_entry(value)
+
+    async def write(self, before: Marks, changes: Sequence[Change], after: Marks) -> None:
+        """Fold ``changes`` in and move the marks from ``before`` to ``after``. Raises `WatermarkMismatch`."""
+        steps = []
+        start = before
+        for first in range(0, len(changes), _EVENTS_A_CALL):
+            run = changes[first : first + _EVENTS_A_CALL]
+            end = after if first + _EVENTS_A_CALL >= len(changes) else run[-1].marks
+            merged: dict[LedgerKey, Entry] = {}
+            for change in run:
+                merged.update(change.entries)
+            steps.append(self._step(start, end, merged))
+            start = end
+        await self._watermark.move(steps or [self._step(before, after, {})])
+
+    def _step(self, start: Marks, end: Marks, entries: Mapping[LedgerKey, Entry]) -> Step:
+        operations: list[Operation] = []
+        for key, entry in entries.items():
+            operations += self._writes(key, entry)
+        marks = {"input": end.next_input, "decided_at": end.decided_at}
+        return Step(start.position, end.position, operations, marks)
+
+    def _writes(self, key: LedgerKey, entry: Entry) -> list[Operation]:
+        writes: list[Operation] = [("SET", keys.entry(self._prefix, key), encode_entry(entry))]
+        if isinstance(entry, MemoryState):
+            due = keys.due(self._prefix)
+            waits = entry.lifecycle in _CAN_EXPIRE
+            writes.append(("ZADD", due, entry.expires_at, key) if waits else ("ZREM", due, key))
+        elif isinstance(entry, CommandSeen | IdempotencyEntry):
+            writes.append(("ZADD", keys.lapsing(self._prefix), entry.decided_at + self._retention, key))
+        return writes
+
+    async def due(self, now: Millis, most: int) -> list[MemoryState]:
+        """Up to ``most`` records whose ``expires_at`` is not after ``now``, the longest overdue first.
+
+        Not checked against the watermark: what it yields is only proposed, and judged again.
+        """
+        found = await self._redis.zrange(keys.due(self._prefix), "-inf", str(now), byscore=True, offset=0, num=most)
+        if not found:
+            return []
+        values = await self._redis.mget([keys.entry(self._prefix, LedgerKey(each.decode())) for each in found])
+        states = [decode_entry(each) for each in values if each is not None]
+        return [each for each in states if isinstance(each, MemoryState)]
+
+    async def drop_lapsed(self, log_time: Millis) -> int:
+        """Delete a few entries that `decide` already ignores by log time. Returns how many."""
+        lapsing = keys.lapsing(self._prefix)
+        found = await self._redis.zrange(lapsing, "-inf", str(log_time), byscore=True, offset=0, num=_LAPSED_A_SWEEP)
+        if found:
+            names = [keys.entry(self._prefix, LedgerKey(each.decode())) for each in found]
+            pipeline = self._redis.pipeline(transaction=False)
+            pipeline.unlink(*names)
+            pipeline.zrem(lapsing, *found)
+            await pipeline.execute()
+        return len(found)
