@@ -5,6 +5,7 @@ then is it renamed. A download that was killed leaves a folder that the next one
 download while others wait for it.
 """
 
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -24,10 +25,15 @@ _COORDINATES: Final = (
     f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
     f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
     # Without it the broker logs nothing: Kafka speaks SLF4J 1.7, and its own distribution adds this binding.
-    "org.apache.logging.log4j:log4j-slf4j-impl:2.25.5",
+    # The "!" keeps its parent's version table from replacing kafka-clients and Jackson by older ones.
+    "org.apache.logging.log4j:log4j-slf4j-impl:2.25.5!",
 )
 _ENDPOINT: Final = "+".join(_COORDINATES)
-_NEEDED: Final = ("kafka_2.13", "kafka-clients", "kafka-server", "kafka-tools", "log4j-core", "log4j-slf4j-impl")
+_NEEDED: Final = tuple(
+    f"{name}-{KAFKA_VERSION}.jar" for name in ("kafka_2.13", "kafka-clients", "kafka-server", "kafka-tools")
+)
+_FOLDER: Final = f"kafka-{KAFKA_VERSION}-{hashlib.sha256(_ENDPOINT.encode()).hexdigest()[:8]}"
+"""Other coordinates, another folder: what an older version of this module downloaded is never taken for this."""
 _DOWNLOAD_SECONDS: Final = 600.0
 _ATTEMPTS: Final = 3
 
@@ -40,10 +46,10 @@ def kafka_jars(cache: Path, java: Path, resolve: Resolve | None = None) -> Path:
 
     Raises `DownloadFailed`, `ProgramMissing` (jgo) or `StackBusy`.
     """
-    final = cache / f"kafka-{KAFKA_VERSION}"
+    final = cache / _FOLDER
     if final.is_dir():
         return final
-    with exclusive(cache / f"kafka-{KAFKA_VERSION}.lock", _DOWNLOAD_SECONDS):
+    with exclusive(cache / f"{_FOLDER}.lock", _DOWNLOAD_SECONDS):
         if not final.is_dir():
             _download(final, java, resolve or resolve_with_jgo)
     return final
@@ -51,7 +57,7 @@ def kafka_jars(cache: Path, java: Path, resolve: Resolve | None = None) -> Path:
 
 def check_downloadable(cache: Path) -> None:
     """Whether the jars are there or could be fetched. Raises `ProgramMissing` when not."""
-    if not (cache / f"kafka-{KAFKA_VERSION}").is_dir():
+    if not (cache / _FOLDER).is_dir():
         _check_jgo()
 
 
@@ -116,6 +122,6 @@ def _check(jars: tuple[Path, ...]) -> None:
             raise DownloadFailed(jar.name, f"incomplete: {error}") from error
         if broken is not None:
             raise DownloadFailed(jar.name, f"{broken} is damaged")
-    for name in _NEEDED:
-        if not any(jar.name.startswith(f"{name}-") for jar in jars):
-            raise DownloadFailed(_ENDPOINT, f"{name} is missing among {len(jars)} jars")
+    missing = set(_NEEDED) - {jar.name for jar in jars}
+    if missing:
+        raise DownloadFailed(_ENDPOINT, f"{', '.join(sorted(missing))} not among {len(jars)} jars")

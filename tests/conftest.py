@@ -1,0 +1,13 @@
+"""Fixtures that every test may ask for."""
+
+from stack_fixtures import (
+    kafka_bootstrap,
+    own_stack,
+    redis_client,
+    redis_url,
+    stack,
+    topic_names,
+    topic_prefix,
+)
+
+__all__ = ["kafka_bootstrap", "own_stack", "redis_client", "redis_url", "stack", "topic_names", "topic_prefix"]
