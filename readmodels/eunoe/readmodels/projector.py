@@ -1,0 +1,193 @@
+"""Keeps one read model up to date with one partition of its topic. The rule, in one place:
+
+Redis says how far the model is (its watermark); the lane reads on from there, folds, and moves data and watermark in
+one Function call that applies only where the watermark still is what the lane believes. A lost, rolled back or flushed
+Redis, a second lane and a repeated call all end the same way: the watermark is read again, and the log from there on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from aiokafka import ConsumerRecord
+from aiokafka.errors import OffsetOutOfRangeError, RecordTooLargeError
+from msgspec import Struct
+from redis.asyncio import Redis
+
+from eunoe.readmodels.errors import (
+    CannotApply,
+    LogStartMovedOn,
+    NotThisLog,
+    ProjectionAheadOfLog,
+    ProjectionStopped,
+)
+from eunoe.readmodels.source import PartitionSource, Positioned, Unreadable
+from eunoe.readmodels.steps import steps_of
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.errors import WatermarkMismatch
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Operation, Watermark
+from eunoe.schemas.ids import Offset, Partition
+from eunoe.schemas.topics import Topic
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+
+class ReadModel(Protocol[R]):
+    """One question, and the keys that answer it. ``R``: `Event` for `Topic.LIFECYCLE`, `KeyChange` for `Topic.KEYS`."""
+
+    @property
+    def name(self) -> str:
+        """Part of every key. No two models share one."""
+        ...
+
+    @property
+    def source(self) -> Topic: ...
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[R]]) -> Sequence[Sequence[Operation]]:
+        """The Redis writes of each record: absolute values, in order, as many sequences as records; no clock.
+
+        May read keys under ``prefix``, which hold everything before ``records`` (what was read is discarded where that
+        turns out to be wrong), and may be called again with fewer or the same records. Raises `CannotApply` for a
+        record that stops the partition, and anything retryable where the world does not answer.
+        """
+        ...
+
+
+class Pace(Struct, frozen=True, kw_only=True):
+    """``batch``: records decoded and folded at once. ``poll_ms``: how late progress without records is written.
+    ``check_s``: how often an idle lane looks whether Redis still has what it wrote. ``settle_s``: a new leader may
+    report an older end for a moment, so an end before the watermark is believed only after this long."""
+
+    batch: int = 500
+    poll_ms: int = 250
+    check_s: float = 1.0
+    settle_s: float = 5.0
+
+
+class ProjectorLane(Generic[R]):
+    """One model's generation on one partition. A second lane on the same does no harm, and no good."""
+
+    def __init__(
+        self,
+        model: ReadModel[R],
+        partition: Partition,
+        *,
+        installation: Installation,
+        bootstrap: str,
+        redis: Redis,
+        generation: int = 1,
+        pace: Pace = Pace(),  # noqa: B008  # a frozen value
+        client_settings: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self._model = model
+        self._partition = partition
+        self._log_id = installation.log_id
+        self._source = PartitionSource(bootstrap, installation, model.source, partition, client_settings)
+        self._prefix: Final = Prefix(installation.log_id, partition, model.name, generation)
+        self._watermark = Watermark(redis, self._prefix)
+        self._pace = pace
+        self._position = Offset(0)
+        self._healed = 0
+        self._check_at = 0.0
+
+    @property
+    def position(self) -> Offset:
+        """The next offset to fold: the watermark, as far as this lane knows."""
+        return self._position
+
+    @property
+    def behind(self) -> int | None:
+        """Committed offsets in the log that are not folded yet, as of the last fetch; None before the first."""
+        end = self._source.committed_end
+        return None if end is None else max(0, end - self._position)
+
+    @property
+    def healed(self) -> int:
+        """How often Redis was not where this lane had left it."""
+        return self._healed
+
+    async def run(self, until: Offset | None = None) -> None:
+        """Fold until cancelled, or until the watermark is at ``until``.
+
+        Raises a `ProjectionHalted` (a `LaneStalled`) where a person has to act. Errors of Kafka and Redis come out as
+        they are: nothing is lost, a new `run` starts from the watermark. One `run` per lane object.
+        """
+        try:
+            await self._source.start()
+            await self._seek_to_watermark()
+            while until is None or self._position < until:
+                await self._advance()
+        finally:
+            await self._source.stop()
+
+    async def _advance(self) -> None:
+        try:
+            records = await self._source.fetch(self._pace.poll_ms, self._pace.batch)
+        except OffsetOutOfRangeError:
+            # Cut off at its start, or gone at its end: the checks tell which, and where it was a moment's matter go on.
+            return await self._seek_to_watermark()
+        except RecordTooLargeError:
+            raise self._stopped(Unreadable(self._position, "it is larger than a fetch")) from None
+        to = await self._source.position()
+        try:
+            if to != self._position:
+                await self._apply(records, to)
+            else:
+                await self._check()
+        except WatermarkMismatch as mismatch:
+            self._healed += 1
+            log.warning("%s; reading on from there", mismatch)
+            await self._seek_to_watermark()
+
+    async def _check(self) -> None:
+        # Without it, an idle partition would stay empty after a flush until somebody wrote to it.
+        now = asyncio.get_running_loop().time()
+        if now < self._check_at:
+            return
+        self._check_at = now + self._pace.check_s
+        if (found := await self._watermark.position()) != self._position:
+            raise WatermarkMismatch(self._prefix.watermark, self._position, found)
+
+    async def _apply(self, raw: Sequence[ConsumerRecord], to: Offset) -> None:
+        records, problem = self._source.decode(raw)
+        try:
+            operations = await self._model.fold(self._prefix, records) if records else ()
+        except CannotApply as refused:
+            problem = Unreadable(refused.offset, refused.problem)
+            records = [each for each in records if each.offset < refused.offset]
+            operations = await self._model.fold(self._prefix, records) if records else ()
+        steps = steps_of(self._position, to if problem is None else problem.offset, records, operations)
+        self._position = Offset(await self._watermark.move(steps))
+        if problem is not None:
+            raise self._stopped(problem)
+
+    async def _seek_to_watermark(self) -> None:
+        position = Offset(await self._watermark.position())
+        start, end = await self._bounds(position)
+        where = (self._model.name, self._source.name, self._partition, position)
+        if position < start:
+            raise LogStartMovedOn(*where, start)
+        if position > end:
+            raise ProjectionAheadOfLog(*where, end)
+        found = await self._source.begins_log(start, end)
+        if found != self._log_id:
+            raise NotThisLog(self._source.name, self._partition, self._log_id, found)
+        self._source.seek(position)
+        self._position = position
+
+    async def _bounds(self, position: Offset) -> tuple[Offset, Offset]:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._pace.settle_s
+        while True:
+            start, end = await self._source.bounds()
+            if position <= end or clock() >= deadline:
+                return start, end
+            await asyncio.sleep(self._pace.poll_ms / 1_000)
+
+    def _stopped(self, problem: Unreadable) -> ProjectionStopped:
+        return ProjectionStopped(self._model.name, self._source.name, self._partition, problem.offset, problem.problem)
