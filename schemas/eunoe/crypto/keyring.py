@@ -113,6 +113,8 @@ class Keyring:
         wrapped = await self._source.data_key(tenant, subject, state.generation, bucket)
         if wrapped is None:
             raise KeyUnknown(tenant, subject, None)
+        if (wrapped.tenant, wrapped.bucket) != (tenant, bucket):
+            raise KeyMisdescribed(wrapped.key_id, "the key source answered with another key")
         cipher = self._open_as(DataCipher, wrapped, keys)
         _same_place(cipher, subject, state.generation)
         self._hold(cipher, seen)
