@@ -6,6 +6,7 @@ month is over. A record about several people, or of a kind that policy marks, ha
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from eunoe.schemas.ids import Bucket, MemoryId, Millis
@@ -20,7 +21,12 @@ _LAST: Final = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 def month_bucket(expires_at: Millis) -> Bucket:
     """The month in which ``expires_at`` lies, in UTC; what is before 1970 or after 9999 counts as the nearest month."""
-    moment = _EPOCH + timedelta(milliseconds=min(max(expires_at, 0), _LAST))
+    return _month_of_day(min(max(expires_at, 0), _LAST) // 86_400_000)
+
+
+@lru_cache(maxsize=4096)
+def _month_of_day(days: int) -> Bucket:
+    moment = _EPOCH + timedelta(days=days)
     return Bucket(f"{moment.year}-{moment.month:02d}")
 
 

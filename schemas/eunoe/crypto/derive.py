@@ -5,6 +5,9 @@ import hmac
 import unicodedata
 from typing import Final, NoReturn
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
+
 from eunoe.crypto.errors import TextRefused
 from eunoe.schemas.canonical import canonical
 
@@ -33,9 +36,21 @@ def derive(key: bytes, label: str) -> bytes:
     return hmac.digest(key, canonical(label) + b"\x01", "sha256")
 
 
-def digest(key: bytes, content: bytes) -> bytes:
-    """HMAC-SHA256 of ``content`` under ``key``, 16 bytes."""
-    return hmac.digest(key, content, "sha256")[:DIGEST_BYTES]
+def keyed(key: bytes) -> HMAC:
+    """HMAC-SHA256 that has read its key. Kept and copied, for the key set-up is two thirds of a short HMAC's time."""
+    return HMAC(key, SHA256())
+
+
+def mac(state: HMAC, content: bytes) -> bytes:
+    """HMAC-SHA256 of ``content``, 32 bytes; ``state`` stays as it was."""
+    copy = state.copy()
+    copy.update(content)
+    return copy.finalize()
+
+
+def digest(state: HMAC, content: bytes) -> bytes:
+    """HMAC-SHA256 of ``content``, cut to 16 bytes."""
+    return mac(state, content)[:DIGEST_BYTES]
 
 
 def exact(field: str, text: str) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import assert_never, final
 
 from eunoe.crypto.cipher import aead, body_aad, new_nonce, open_sealed, seal
-from eunoe.crypto.derive import Secretive, blinding, derive, digest, exact, normal
+from eunoe.crypto.derive import Secretive, blinding, derive, digest, exact, keyed, normal
 from eunoe.crypto.errors import KeyMisdescribed
 from eunoe.crypto.hierarchy import KeyKind, KeyMeta
 from eunoe.schemas.canonical import canonical
@@ -33,8 +33,8 @@ class TenantKeys(_Opened):
     def __init__(self, meta: KeyMeta, plain: bytes) -> None:
         super().__init__(meta)
         self._aead = aead(derive(plain, "eunoe/tenant/wrap/1"))
-        self._pseudonym = derive(plain, "eunoe/tenant/pseudonym/1")
-        self._idempotency = derive(plain, "eunoe/tenant/idempotency/1")
+        self._pseudonym = keyed(derive(plain, "eunoe/tenant/pseudonym/1"))
+        self._idempotency = keyed(derive(plain, "eunoe/tenant/idempotency/1"))
 
     @property
     def tenant(self) -> TenantId:
@@ -75,9 +75,9 @@ class SubjectRoot(_Opened):
 
     def __init__(self, meta: KeyMeta, plain: bytes) -> None:
         super().__init__(meta)
-        self._content = derive(plain, "eunoe/subject/content-hash/1")
-        self._claim = derive(plain, "eunoe/subject/claim-reference/1")
-        self._payload = derive(plain, "eunoe/subject/payload-digest/1")
+        self._content = keyed(derive(plain, "eunoe/subject/content-hash/1"))
+        self._claim = keyed(derive(plain, "eunoe/subject/claim-reference/1"))
+        self._payload = keyed(derive(plain, "eunoe/subject/payload-digest/1"))
 
     def content_hash(self, content: bytes) -> bytes:
         """Equal for equal content of this subject generation."""

@@ -15,7 +15,7 @@ from typing import Final, Protocol, assert_never, final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from eunoe.crypto.derive import Secretive
+from eunoe.crypto.derive import Secretive, keyed, mac
 from eunoe.schemas.ids import SecretId
 
 SECRET_BYTES: Final = 32
@@ -46,14 +46,14 @@ class Verifier(Protocol):
     def secret_id(self) -> SecretId: ...
     @property
     def algorithm(self) -> Algorithm: ...
-    def verify(self, message: bytes, mac: bytes, /) -> bool: ...
+    def verify(self, message: bytes, proof: bytes, /) -> bool: ...
 
 
 @final
 class HmacSecret(Secretive):
     """A shared secret: signer and verifier in one."""
 
-    __slots__ = ("_secret", "secret_id")
+    __slots__ = ("_state", "secret_id")
 
     algorithm: Final = Algorithm.HMAC_SHA256
 
@@ -61,16 +61,16 @@ class HmacSecret(Secretive):
         if len(secret) < SECRET_BYTES:
             raise ValueError(f"an HMAC secret has at least {SECRET_BYTES} bytes, not {len(secret)}")
         self.secret_id = secret_id
-        self._secret = secret
+        self._state = keyed(secret)
 
     def __repr__(self) -> str:
         return f"HmacSecret({self.secret_id})"
 
     def sign(self, message: bytes, /) -> bytes:
-        return hmac.digest(self._secret, message, "sha256")
+        return mac(self._state, message)
 
-    def verify(self, message: bytes, mac: bytes, /) -> bool:
-        return hmac.compare_digest(hmac.digest(self._secret, message, "sha256"), mac)
+    def verify(self, message: bytes, proof: bytes, /) -> bool:
+        return hmac.compare_digest(mac(self._state, message), proof)
 
     def verifier(self) -> "HmacSecret":
         """Itself: who can check an HMAC can make one."""
@@ -103,9 +103,9 @@ class Ed25519Verifier:
         """The key as a policy names it."""
         return f"ed25519:{base64.b64encode(self._raw).decode()}"
 
-    def verify(self, message: bytes, mac: bytes, /) -> bool:
+    def verify(self, message: bytes, proof: bytes, /) -> bool:
         try:
-            self._key.verify(mac, message)
+            self._key.verify(proof, message)
         except InvalidSignature:
             return False
         return True

@@ -350,7 +350,7 @@ async def test_a_source_that_answers_with_another_key_is_caught(world: World) ->
     with pytest.raises(KeyMisdescribed):
         await keyring.data_cipher(ACME, KeyId("k-fake"), ANNA, 1, IN_MAY)
     june = world.issue(KeyKind.DATA, ACME, subject=ANNA, generation=1, bucket=Bucket("2027-06"))
-    world.source.data_key = lambda *_: world.source.key(ACME, june.key_id)  # type: ignore[method-assign, assignment]  # the lie
+    world.source.data_key = lambda *_: world.source.key(ACME, june.key_id)  # type: ignore[method-assign]  # the lie
     with pytest.raises(KeyMisdescribed):
         await keyring.sealing_cipher(ACME, ANNA, MAY)
     world.source._keys[key.key_id] = structs.replace(key, bucket=Bucket("2027-06"))

@@ -139,6 +139,16 @@ def test_each_derived_key_has_its_own_purpose() -> None:
     assert len(images) == 5
 
 
+def test_the_derived_images_are_frozen() -> None:
+    assert TENANT.pseudonym("anna") == "7c2b59dc347b6c0ec9cc2074efe0bd0f"
+    assert TENANT.pseudonym(None) == "f121b0040590097dafabbbf22d4995f3"
+    assert TENANT.idempotency_hash("ticket-1").hex() == "bb011d2a7e11a9f5dbfc0805225dad4f"
+    assert ROOT.content_hash(b"x").hex() == "14b3a41144b704445387158e88314d0a"
+    assert ROOT.claim_reference("a.b").hex() == "01a07942cab647519612ada61b0df4f3"
+    assert ROOT.payload_digest(b"x").hex() == "96ab512de67518046aa5323e68d6cddc"
+    assert INDEX.token("scope", "term").hex() == "e81791b4d316bab2"
+
+
 def test_digests_repeat_and_differ_between_generations() -> None:
     again = SubjectRoot(meta(KeyKind.SUBJECT_ROOT), PLAIN)
     later = SubjectRoot(meta(KeyKind.SUBJECT_ROOT, generation=2), bytes(32))

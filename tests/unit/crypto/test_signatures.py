@@ -1,4 +1,5 @@
 import base64
+import hmac
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,10 @@ def test_a_secret_line_reads_back(secret: Secret) -> None:
     (read,) = parse_secrets(secret_line(secret.algorithm, NAME, BYTES), "here")
     assert (read.algorithm, read.secret_id) == (secret.algorithm, NAME)
     assert secret.verifier().verify(b"m", read.sign(b"m"))
+
+
+def test_an_hmac_is_the_standard_one() -> None:
+    assert HmacSecret(NAME, BYTES).sign(b"message") == hmac.digest(BYTES, b"message", "sha256")
 
 
 def test_several_secrets_comments_and_empty_lines() -> None:
