@@ -1,28 +1,39 @@
-"""The stack that `eunoe up` left behind, for the other commands: one small file in its folder."""
+"""What `eunoe up` leaves behind in the stack's folder, for the commands that come after it.
+
+``stack.json`` says which stack runs, for `down` and `status`; ``settings.toml`` is a file of settings (see
+``eunoe.runtime.settings``), for everybody else.
+"""
 
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from eunoe.stack import places
 from eunoe.stack.provider import PROVIDERS, Endpoints
 
 _FILE = "stack.json"
 
 
+def settings_file(directory: Path) -> Path:
+    """The ``fallback`` of ``load_settings`` for everything that runs against the stack of ``directory``."""
+    return directory / "settings.toml"
+
+
 def remember_stack(endpoints: Endpoints) -> None:
-    """Called by `up`. The file is for its owner only: a Redis URL may hold a password."""
-    endpoints.directory.mkdir(parents=True, exist_ok=True)
-    fresh = endpoints.directory / f"{_FILE}.{os.getpid()}.new"
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        json.dump(endpoints.as_json(), file)
-    fresh.replace(endpoints.directory / _FILE)
+    """Called by `up`."""
+    _write(endpoints.directory / _FILE, json.dumps(endpoints.as_json()))
+
+
+def remember_settings(directory: Path, settings: Mapping[str, str | int]) -> None:
+    """Called by `up`, once the stack can be worked with."""
+    # A JSON text or whole number is one in TOML, too.
+    lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings.items())
+    _write(settings_file(directory), "# Written by `eunoe up`, removed by `eunoe down`.\n" + "".join(lines))
 
 
 def forget_stack(directory: Path) -> None:
     """Called by `down`."""
+    settings_file(directory).unlink(missing_ok=True)
     (directory / _FILE).unlink(missing_ok=True)
 
 
@@ -36,16 +47,11 @@ def remembered_stack(directory: Path) -> Endpoints | None:
         return None
 
 
-def current_endpoints(environ: Mapping[str, str] = os.environ) -> Endpoints | None:
-    """Where a command should connect: EUNOE_KAFKA and EUNOE_REDIS, each winning over what `up` left behind.
-
-    None when neither says it. Nothing is asked whether it answers.
-    """
-    directory = places.stack_directory(environ)
-    left = remembered_stack(directory)
-    kafka = environ.get("EUNOE_KAFKA") or (left.kafka if left else "")
-    redis = environ.get("EUNOE_REDIS") or (left.redis if left else "")
-    if not (kafka and redis):
-        return None
-    provider = left.provider if left and (kafka, redis) == (left.kafka, left.redis) else "external"
-    return Endpoints(kafka=kafka, redis=redis, provider=provider, directory=directory)
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all, and for its owner only: a Redis URL may hold a password."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    fresh.replace(path)

@@ -13,15 +13,12 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from eunoe.runtime.errors import CallerFault, LogFault, WorldFault
 from eunoe.schemas.topics import SPECS, TopicNames, TopicSpec
 
 _VISIBLE_SECONDS: Final = 15.0
 _POLL_SECONDS: Final = 0.05
 _REQUEST_TIMEOUT_MS: Final = 20_000
-
-
-class TopicError(Exception):
-    """Base of what can go wrong with topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +34,35 @@ class Difference:
         return f"{self.topic}: {self.setting} is {self.found}, wanted {self.wanted}"
 
 
-class TopicMismatch(TopicError):
-    """Existing topics are not as they must be. Nothing was changed. For a person to decide: trying again is useless."""
+@dataclass(eq=False)
+class TopicMismatch(LogFault):
+    """Existing topics are not as they must be. Nothing was changed; a person has to decide."""
 
-    def __init__(self, differences: tuple[Difference, ...]) -> None:
-        self.differences = differences
-        super().__init__("\n".join(["topics differ from what eunoe needs:", *(f"  {d}" for d in differences)]))
+    differences: tuple[Difference, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(["topics differ from what eunoe needs:", *(f"  {each}" for each in self.differences)])
 
 
-class TopicsUnavailable(TopicError):
-    """Kafka did not answer, or refused. ``retryable`` says whether trying again may help."""
+@dataclass(eq=False)
+class TopicRefused(CallerFault):
+    """Kafka will not do this as it was asked: a replication factor it has no brokers for, a permission it denies."""
 
-    def __init__(self, reason: str, *, retryable: bool) -> None:
-        self.reason = reason
-        self.retryable = retryable
-        super().__init__(reason)
+    topic: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}: {self.reason}"
+
+
+@dataclass(eq=False)
+class TopicsUnavailable(WorldFault):
+    """Kafka did not answer, or not yet."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +74,10 @@ class TopicsApplied:
 
 
 class TopicAdmin:
-    """What eunoe asks of Kafka about topics, typed. Made by `topic_admin`; raises `TopicsUnavailable`."""
+    """What eunoe asks of Kafka about topics, typed. Made by `topic_admin`.
+
+    Every method raises `TopicsUnavailable` or `TopicRefused`.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -108,7 +122,7 @@ class TopicAdmin:
         try:
             return await request
         except KafkaError as error:
-            raise TopicsUnavailable(f"Kafka: {error}", retryable=error.retriable) from error
+            raise TopicsUnavailable(f"Kafka: {error}") from error
 
 
 @asynccontextmanager
@@ -119,7 +133,7 @@ async def topic_admin(bootstrap: str, **client_settings: Any) -> AsyncIterator[T
         await client.start()
     except KafkaError as error:
         await client.close()
-        raise TopicsUnavailable(f"Kafka at {bootstrap}: {error}", retryable=error.retriable) from error
+        raise TopicsUnavailable(f"Kafka at {bootstrap}: {error}") from error
     try:
         yield TopicAdmin(client)
     finally:
@@ -136,8 +150,8 @@ async def apply_topics(
     """Create the topics that are missing and check those that exist; returns when all can be written to.
 
     ``partitions`` is the count of the partitioned ones, ``replication`` that of new topics (-1: the broker's default).
-    All existing topics are checked before anything is created; raises `TopicMismatch` (nothing changed) or
-    `TopicsUnavailable`. Repeat-safe, and safe to run from several processes at once.
+    All existing topics are checked before anything is created; raises `TopicMismatch` (nothing changed),
+    `TopicRefused` or `TopicsUnavailable`. Repeat-safe, and safe to run from several processes at once.
     """
     wanted = {names.name(spec.topic): spec for spec in specs}
     existing = await _check(admin, wanted, partitions)
@@ -199,11 +213,12 @@ async def _visible(admin: TopicAdmin, names: Iterable[str]) -> None:
     while missing := missing - (await admin.partition_counts()).keys():
         if asyncio.get_running_loop().time() > deadline:
             listed = ", ".join(sorted(missing))
-            raise TopicsUnavailable(f"no leader after {_VISIBLE_SECONDS:.0f} s for {listed}", retryable=True)
+            raise TopicsUnavailable(f"no leader after {_VISIBLE_SECONDS:.0f} s for {listed}")
         await asyncio.sleep(_POLL_SECONDS)
 
 
 def _raise_for(code: int, message: str | None, topic: str) -> None:
     if code:
         error = for_code(code)
-        raise TopicsUnavailable(f"{topic}: {message or error.__name__}", retryable=bool(error.retriable))
+        reason = message or error.__name__
+        raise TopicsUnavailable(f"{topic}: {reason}") if error.retriable else TopicRefused(topic, reason)

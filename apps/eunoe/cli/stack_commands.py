@@ -1,0 +1,182 @@
+"""`eunoe up`, `down`, `status` and `topics apply`."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import click
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from rich.console import Console
+from rich.table import Table
+
+from eunoe.runtime.errors import RuntimeFault, WorldFault
+from eunoe.runtime.installation import Installation, bind_redis, open_installation
+from eunoe.runtime.kafka import TopicsApplied, apply_topics, topic_admin
+from eunoe.runtime.settings import Settings, SettingsError, load_settings
+from eunoe.stack.choose import choose_stack, named_stack
+from eunoe.stack.errors import StackError, UnknownProvider
+from eunoe.stack.external import without_credentials
+from eunoe.stack.found import forget_stack, remember_settings, remember_stack, remembered_stack, settings_file
+from eunoe.stack.places import stack_directory
+from eunoe.stack.provider import Endpoints, ServiceStatus
+
+REFUSED: Final = 1
+WRONG_USAGE: Final = 2
+UNREACHABLE: Final = 3
+
+_errors = Console(stderr=True, highlight=False)
+_people = Console(highlight=False)
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+_config_option = click.option(
+    "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings file (TOML)."
+)
+
+
+@click.command()
+@_json_option
+@_config_option
+def up(as_json: bool, config: Path | None) -> None:
+    """Start Kafka and Redis (or find those that run), create the topics, and say where they are."""
+    with _exit_codes(as_json):
+        settings = _settings(config)
+        with _errors.status("Starting Kafka and Redis (the first time downloads about 58 MB) …"):
+            endpoints = choose_stack().up()
+            remember_stack(endpoints)
+            prepare(replace(settings, kafka=endpoints.kafka, redis=endpoints.redis), endpoints)
+    if as_json:
+        click.echo(json.dumps(endpoints.as_json()))
+    else:
+        _people.print(f"Kafka   {endpoints.kafka}\nRedis   {without_credentials(endpoints.redis)}")
+        _people.print(f"from    {endpoints.provider}\nstate   {endpoints.directory}", soft_wrap=True)
+
+
+@click.command()
+@_json_option
+def down(as_json: bool) -> None:
+    """Stop what `up` started here, and nothing else. Data stays."""
+    directory = stack_directory()
+    with _exit_codes(as_json):
+        left = remembered_stack(directory)
+        provider = left.provider if left else "local"
+        stopped = named_stack(provider, directory).down()
+        forget_stack(directory)
+    if as_json:
+        click.echo(json.dumps({"stopped": list(stopped), "provider": provider}))
+    else:
+        _people.print(f"Stopped {' and '.join(stopped)}." if stopped else "Nothing of ours was running.")
+
+
+@click.command()
+@_json_option
+def status(as_json: bool) -> None:
+    """Show the stack. Exits 3 when a part of it does not answer."""
+    directory = stack_directory()
+    with _exit_codes(as_json):
+        left = remembered_stack(directory)
+        provider = left.provider if left else "local"
+        services = named_stack(provider, directory).status()
+    if as_json:
+        listed = [
+            {"service": each.service, "state": each.state, "address": each.address, "pid": each.pid}
+            for each in services
+        ]
+        click.echo(json.dumps({"provider": provider, "directory": str(directory), "services": listed}))
+    else:
+        _people.print(_table(services))
+    if any(each.state != "running" for each in services):
+        raise SystemExit(UNREACHABLE)
+
+
+@click.group()
+def topics() -> None:
+    """The topics of an installation."""
+
+
+@topics.command("apply")
+@_json_option
+@_config_option
+@click.option("--partitions", type=click.IntRange(1, 4096), help="Of new topics; for ever.  [default: 16]")
+@click.option("--replication", type=int, default=1, show_default=True, help="Of new topics; -1: the broker's default.")
+def apply(as_json: bool, config: Path | None, partitions: int | None, replication: int) -> None:
+    """Create the topics that are missing, check the others, and open the log. Changes nothing that exists."""
+    with _exit_codes(as_json):
+        settings = _settings(config)
+        if partitions is not None:
+            settings = replace(settings, partitions=partitions)
+        applied, installation = asyncio.run(_apply(settings, replication))
+    if as_json:
+        document = {
+            "created": list(applied.created),
+            "existing": list(applied.existing),
+            "partitions": installation.partitions,
+            "log_id": installation.log_id,
+        }
+        click.echo(json.dumps(document))
+    else:
+        _people.print(f"{len(applied.created)} topics created, {len(applied.existing)} as they should be.")
+
+
+def prepare(settings: Settings, endpoints: Endpoints) -> None:
+    """Everything between a running stack and one that can be worked with; called by `up` each time, repeat-safe.
+
+    The one place where `up` goes beyond topics: a development policy is applied here, and what it needs the other
+    commands to know (key files, signers) goes into the settings that are remembered.
+    """
+    asyncio.run(_apply(settings, replication=1))
+    remember_settings(
+        endpoints.directory,
+        {
+            "kafka": settings.kafka,
+            "redis": settings.redis,
+            "prefix": settings.prefix,
+            "partitions": settings.partitions,
+        },
+    )
+
+
+async def _apply(settings: Settings, replication: int) -> tuple[TopicsApplied, Installation]:
+    async with topic_admin(settings.kafka) as admin:
+        applied = await apply_topics(admin, settings.topics, settings.partitions, replication)
+    installation = await open_installation(settings.kafka, settings.topics)
+    async with Redis.from_url(settings.redis) as redis:
+        await bind_redis(redis, installation)
+    return applied, installation
+
+
+def _settings(config: Path | None) -> Settings:
+    return load_settings(os.environ, config, fallback=settings_file(stack_directory()))
+
+
+def _table(services: tuple[ServiceStatus, ...]) -> Table:
+    table = Table("service", "state", "address", "process")
+    for each in services:
+        table.add_row(each.service, each.state, each.address or "-", str(each.pid or "-"))
+    return table
+
+
+@contextmanager
+def _exit_codes(as_json: bool) -> Iterator[None]:
+    """Turn what can go wrong into the exit codes of the command line and a text on stderr, never a traceback."""
+    try:
+        yield
+    except (UnknownProvider, SettingsError) as error:
+        _fail(error, WRONG_USAGE, as_json)
+    except (StackError, WorldFault, RedisError) as error:
+        _fail(error, UNREACHABLE, as_json)
+    except RuntimeFault as error:
+        _fail(error, REFUSED, as_json)
+
+
+def _fail(error: Exception, code: int, as_json: bool) -> NoReturn:
+    _errors.print(f"eunoe: {error}", markup=False)
+    if as_json:
+        document: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+        click.echo(json.dumps(document))
+    raise SystemExit(code)
