@@ -3,28 +3,32 @@
 Documents and queries pass through the same rules, and a read model's generation is tied to `Analyser.version`: an index
 built by one version is never searched with another.
 
-A term is a kind and a text (``w:adopt``): ``w`` is the stem of a word, ``p`` a part of one. Parts carry what a stemmer
-misses, at a lower weight: the first letters of a word in an alphabet (*adopt* / *adoptee*), the pairs of
+A term is a kind and a text (``w:adopt``): ``w`` is the stem of a word, ``p`` a part of one, ``d`` a date. Parts carry
+what a stemmer misses, at a lower weight: the first letters of a word in an alphabet (*adopt* / *adoptee*), the pairs of
 characters in Chinese, Japanese and Korean, where two texts may be segmented differently. Korean, spaced by phrase, is
-found through them. Each kind is just another term with a document frequency of its own.
+found through them. Dates are those of `analyse_dates`. Each kind is just another term with a document frequency of its
+own.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from typing import Final, NewType
 
 import Stemmer
 from icu4py import icu_version
 
-from eunoe.readmodels.recall.analyse_words import STEMMERS, Script, segment, stem
+from eunoe.readmodels.recall.analyse_dates import Day, days_in
+from eunoe.readmodels.recall.analyse_words import STEMMERS, Script, fold, segment, stem
 
 Term = NewType("Term", str)
-"""``w:`` or ``p:`` and the text. In the clear: blinded under the index key before it reaches Redis."""
+"""``w:``, ``p:`` or ``d:`` and the text. In the clear: blinded under the index key before it reaches Redis."""
 
 WORD: Final = "w:"
 PART: Final = "p:"
+DATE: Final = "d:"
 _RULES: Final = "1"
 """Raised with any change in the rules or lists of the `analyse*` modules."""
 _PAIRED: Final = (Script.HAN_OR_KANA, Script.HANGUL)
@@ -56,11 +60,15 @@ class DocumentTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTerms:
-    """``weights``: each distinct term once, with what it counts for. Empty exactly if ``unusable`` says why."""
+    """``weights``: each distinct term once, with what it counts for. Empty exactly if ``unusable`` says why.
+
+    ``feedback`` names the terms a second pass added (see `rank_feedback`): they reorder, but select nothing alone.
+    """
 
     weights: tuple[tuple[Term, float], ...]
     unusable: Unusable | None
     clipped: bool
+    feedback: frozenset[Term] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,27 +97,33 @@ class Analyser:
         limits = f"{self.prefix}.{self.longest_text}.{self.longest_word}.{self.most_words}"
         return f"eunoe-{_RULES}/icu-{icu_version}/snowball-{Stemmer.version()}/{self.language}/{limits}"
 
-    def document(self, text: str) -> DocumentTerms:
-        """The terms of a statement. Raises UnicodeEncodeError on lone surrogates."""
-        words, _, clipped = self._words(text)
+    def document(self, text: str, observed_at: datetime | None = None) -> DocumentTerms:
+        """The terms of a statement, observed then. Raises UnicodeEncodeError on lone surrogates."""
+        folded = fold(text[: self.longest_text])
+        words, _, cut = self._words(folded)
+        days = days_in(folded) if observed_at is None else (Day.of(observed_at), *days_in(folded))
         counts = Counter(self._terms(words))
-        return DocumentTerms(counts=tuple(counts.items()), length=len(words), clipped=clipped)
+        counts.update(dict.fromkeys((Term(DATE + term) for day in days for term in day.filed_under()), 1))
+        return DocumentTerms(
+            counts=tuple(counts.items()), length=len(words), clipped=cut or len(text) > self.longest_text
+        )
 
     def query(self, text: str) -> QueryTerms:
         """The terms of a query, weighted by kind. Raises UnicodeEncodeError on lone surrogates."""
-        words, segments, clipped = self._words(text)
+        folded = fold(text[: self.longest_text])
+        words, segments, cut = self._words(folded)
+        clipped = cut or len(text) > self.longest_text
         if not words:
             unusable = Unusable.ONLY_STOP_WORDS if segments else Unusable.NO_WORDS
             return QueryTerms(weights=(), unusable=unusable, clipped=clipped)
-        terms = dict.fromkeys(self._terms(words))
-        weights = tuple((term, 1.0 if term.startswith(WORD) else self.part_weight) for term in terms)
-        return QueryTerms(weights=weights, unusable=None, clipped=clipped)
+        weights = {term: 1.0 if term.startswith(WORD) else self.part_weight for term in self._terms(words)}
+        weights |= {Term(DATE + term): 1.0 for day in days_in(folded) for term in day.asked_for()}
+        return QueryTerms(weights=tuple(weights.items()), unusable=None, clipped=clipped)
 
-    def _words(self, text: str) -> tuple[list[tuple[str, str, Script]], int, bool]:
-        segments = segment(text[: self.longest_text])
+    def _words(self, folded: str) -> tuple[list[tuple[str, str, Script]], int, bool]:
+        segments = segment(folded)
         words = [found for word in segments for found in stem(word, self.language, self.longest_word)]
-        clipped = len(text) > self.longest_text or len(words) > self.most_words
-        return words[: self.most_words], len(segments), clipped
+        return words[: self.most_words], len(segments), len(words) > self.most_words
 
     def _terms(self, words: Iterable[tuple[str, str, Script]]) -> Iterator[Term]:
         for stemmed, surface, script in words:

@@ -62,12 +62,16 @@ _RANGES: Final = (
 )
 
 
-def segment(text: str) -> list[str]:
-    """The words of ``text`` in order: NFKC, case folded, each with a letter or digit.
+def fold(text: str) -> str:
+    """NFKC, case folded, one apostrophe, ё as е."""
+    return unicodedata.normalize("NFKC", text).casefold().translate(_SOFTEN)
+
+
+def segment(folded: str) -> list[str]:
+    """The words of folded text in order, each with a letter or digit.
 
     Raises UnicodeEncodeError on lone surrogates, which the edge refuses before anything is stored.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold().translate(_SOFTEN)
     return [word for word in WordBreaker(folded, _ROOT) if word[0].isalnum() or any(map(str.isalnum, word))]
 
 

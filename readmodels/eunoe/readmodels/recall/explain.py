@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Contribution:
-    """What one cause added. ``name`` is ``term:w:…``, ``confidence``, ``recency`` or ``neighbour``.
+    """What one cause added. ``name`` is ``term:…``, ``feedback:…``, ``confidence``, ``recency`` or ``neighbour``.
 
     A term's name holds a word of the memory: it goes to the caller who may read that memory, never to a log.
     """

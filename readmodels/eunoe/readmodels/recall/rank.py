@@ -8,7 +8,8 @@ compared with other forms in Kamphuis et al., *Which BM25 Do You Mean?* (ECIR 20
 scope alone, so another tenant's data moves no score. The average length is a setting, not a measurement: the document's
 side (`Bm25.impact`) is then fixed when it is indexed, and postings can be kept in impact order.
 
-Both rank only what holds a term of the query. Equal totals are ordered by document id, which for UUIDv7 is arrival.
+Both rank only what holds a term of the query; terms added by feedback do not select. Equal totals are ordered by
+document id, which for UUIDv7 is arrival.
 """
 
 from collections.abc import Iterable, Sequence
@@ -134,13 +135,13 @@ class Bm25:
     def score(self, query: QueryTerms, document: Document, scope: Scope, now: Millis) -> Score | None:
         counts = dict(document.terms.counts)
         matching = [(term, weight) for term, weight in query.weights if term in counts]
-        if not matching:
+        if all(term in query.feedback for term, _ in matching):
             return None
         return Score.of(
             (
                 *(
                     Contribution(
-                        name=f"term:{term}",
+                        name=f"feedback:{term}" if term in query.feedback else f"term:{term}",
                         amount=weight
                         * self.idf(scope.records, scope.holding(term))
                         * self.impact(counts[term], document.terms.length),

@@ -19,10 +19,11 @@ from eunoe.readmodels.recall.explain import Contribution, Score
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """``occasion`` is compared for equality only (it may be blinded); ``position`` orders arrival within it."""
+    """``occasion`` is compared for equality only (it may be blinded); ``position`` orders arrival within it: the offset
+    of the event that activated the record, say. (Ids of one millisecond are in no order.)"""
 
     occasion: str
-    position: str | int
+    position: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ class Neighbours:
     def rerank(self, ranked: Sequence[tuple[str, Score]], places: Mapping[str, Place]) -> list[tuple[str, Score]]:
         """``ranked`` (best first) with a ``neighbour`` contribution where one is due, best first again.
 
-        Positions on one occasion are of one type. A document without a place keeps its score.
+        A document without a place keeps its score.
         """
         head = ranked[: self.candidates]
         before = self._before(head, places)
@@ -51,13 +52,13 @@ class Neighbours:
     @staticmethod
     def _before(head: Sequence[tuple[str, Score]], places: Mapping[str, Place]) -> dict[str, float]:
         """For each document that follows another: the total of that other."""
-        occasions: dict[str, list[tuple[str | int, str, float]]] = {}
+        occasions: dict[str, list[tuple[int, str, float]]] = {}
         for identity, score in head:
             if (place := places.get(identity)) is not None:
                 occasions.setdefault(place.occasion, []).append((place.position, identity, score.total))
         before: dict[str, float] = {}
         for members in occasions.values():
-            members.sort(key=lambda member: member[:2])
+            members.sort()
             for (_, _, total), (_, follower, _) in pairwise(members):
                 before[follower] = total
         return before
