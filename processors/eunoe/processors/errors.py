@@ -8,8 +8,8 @@ class LedgerAheadOfLog(LaneStalled):
 
     def __init__(self, topic: str, partition: int, position: int, end: int) -> None:
         super().__init__(
-            f"the ledger stands at {topic}[{partition}] offset {position}, but that log ends at {end}: it was truncated "
-            "or recreated. Restore the topic, or delete the ledger's keys so that it is folded anew"
+            f"the ledger stands at {topic}[{partition}] offset {position}, but that log ends at {end}: it was "
+            "truncated or recreated. Restore the topic, or delete the ledger's keys so that it is folded anew"
         )
 
 
@@ -55,4 +55,15 @@ class KeysLagBehind(Exception):
         super().__init__(
             f"a key of partition {partition} is not there, and the models `keys` and `subjects` are behind the log: "
             "is a projecting worker running?"
+        )
+
+
+class CommandsLost(LaneStalled):
+    """Retention deleted commands that nobody had decided. Blame: operations. They have no outcome and never will."""
+
+    def __init__(self, topic: str, partition: int, first: int, start: int) -> None:
+        super().__init__(
+            f"{topic}[{partition}]: commands {first}-{start - 1} were deleted by retention before they were decided. "
+            f"Their senders got no outcome. To go on without them: "
+            f"eunoe worker --accept-bad {partition}:{first}-{start - 1}"
         )

@@ -1,5 +1,6 @@
 """Bringing the ledger up to a position of the log: what an acquisition does before anything is decided."""
 
+from functools import partial
 from typing import Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -57,7 +58,7 @@ async def _fold_in(
     )
     for offset, event in events:
         # What a record loaded or made by this batch names (whom it is about, what it replaces) may be missing still.
-        await ledger.complete(before.position, entries, lambda loaded, event=event: folds(event, loaded))
+        await ledger.complete(before.position, entries, partial(folds, event))
         try:
             changed = fold(entries, event)
         except ImpossibleFact as error:

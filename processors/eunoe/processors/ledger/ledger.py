@@ -6,7 +6,7 @@ answers `WatermarkMismatch`, and nothing is judged on it.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from redis.asyncio import Redis
 
@@ -21,6 +21,8 @@ from eunoe.schemas.values import Lifecycle
 _EVENTS_A_CALL: Final = 60
 """About 250 writes and 0.5 ms in Redis: a bystander's command waits no longer than that."""
 _LAPSED_A_SWEEP: Final = 500
+_START: Final = Offset(0)
+_EPOCH: Final = Millis(0)
 _CAN_EXPIRE: Final = frozenset({Lifecycle.ACTIVE, Lifecycle.QUARANTINED})
 
 
@@ -28,9 +30,9 @@ _CAN_EXPIRE: Final = frozenset({Lifecycle.ACTIVE, Lifecycle.QUARANTINED})
 class Marks:
     """Where the ledger is: next offset of the lifecycle log, next offset of the input, time of the last decision."""
 
-    position: Offset = Offset(0)
-    next_input: Offset = Offset(0)
-    decided_at: Millis = Millis(0)
+    position: Offset = _START
+    next_input: Offset = _START
+    decided_at: Millis = _EPOCH
 
     @classmethod
     def of(cls, found: Mapping[str, str]) -> "Marks":
@@ -109,21 +111,25 @@ class Ledger:
 
         Not checked against the watermark: what it yields is only proposed, and judged again.
         """
-        found = await self._redis.zrange(keys.due(self._prefix), "-inf", str(now), byscore=True, offset=0, num=most)
+        found = await self._up_to(keys.due(self._prefix), now, most)
         if not found:
             return []
-        values = await self._redis.mget([keys.entry(self._prefix, LedgerKey(each.decode())) for each in found])
-        states = [decode_entry(each) for each in values if each is not None]
+        values = await self._redis.mget([keys.entry(self._prefix, each) for each in found])
+        states = [decode_entry(cast("bytes", each)) for each in values if each is not None]
         return [each for each in states if isinstance(each, MemoryState)]
 
     async def drop_lapsed(self, log_time: Millis) -> int:
         """Delete a few entries that `decide` already ignores by log time. Returns how many."""
         lapsing = keys.lapsing(self._prefix)
-        found = await self._redis.zrange(lapsing, "-inf", str(log_time), byscore=True, offset=0, num=_LAPSED_A_SWEEP)
+        found = await self._up_to(lapsing, log_time, _LAPSED_A_SWEEP)
         if found:
-            names = [keys.entry(self._prefix, LedgerKey(each.decode())) for each in found]
+            names = [keys.entry(self._prefix, each) for each in found]
             pipeline = self._redis.pipeline(transaction=False)
             pipeline.unlink(*names)
             pipeline.zrem(lapsing, *found)
             await pipeline.execute()
         return len(found)
+
+    async def _up_to(self, index: str, score: Millis, most: int) -> list[LedgerKey]:
+        found = await self._redis.zrange(index, "-inf", str(score), byscore=True, offset=0, num=most)
+        return [LedgerKey(cast("bytes", each).decode()) for each in found]

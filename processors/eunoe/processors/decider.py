@@ -1,0 +1,211 @@
+"""Deciding one partition: fetch, receive, open, judge, commit, fold - in order, and never twice.
+
+Everything that fails is answered the same way: the batch, the producer and the state are dropped, and the lane starts
+again with an acquisition, which finds out from the log what became of the last transaction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from aiokafka import TopicPartition
+
+from eunoe.crypto.hierarchy import WrappedKey
+from eunoe.crypto.keyring import Keyring
+from eunoe.crypto.records import to_record
+from eunoe.domain.decide import decide
+from eunoe.domain.entries import Entry, LedgerKey
+from eunoe.domain.ledger_state import fold, known, wanted
+from eunoe.processors.acquisition import Acquisition, Held
+from eunoe.processors.dead_letters import BadRecordGauge, DeadLetterBox
+from eunoe.processors.errors import TooManyBadRecords
+from eunoe.processors.heading import header_of
+from eunoe.processors.issuing import Issuer
+from eunoe.processors.ledger.ledger import Change, Ledger, Marks
+from eunoe.processors.opening import Opener
+from eunoe.processors.receiving import RawRecord, Received, Receiver, Refused, Verifiers
+from eunoe.processors.transaction import Transactions, Writes, Written
+from eunoe.runtime.installation import Installation
+from eunoe.schemas.codec import EVENTS, KEY_RECORDS
+from eunoe.schemas.events import Event, KeyIssued, SubjectForgotten
+from eunoe.schemas.ids import Millis, Offset, Partition, TenantId
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.topics import Topic
+
+_WAIT_MS: Final = 500
+
+
+class Rules(Protocol):
+    """A snapshot of ``memory-control``: what one batch is judged by."""
+
+    @property
+    def policy(self) -> Policy: ...
+    @property
+    def offset(self) -> Offset: ...
+    @property
+    def verifiers(self) -> Verifiers: ...
+    def writes_allowed(self, tenant: TenantId) -> bool: ...
+
+
+class RuleSource(Protocol):
+    def current(self) -> Rules:
+        """The rules in force now. Raises where there is no policy yet."""
+        ...
+
+
+@dataclass(slots=True)
+class _Judged:
+    """A batch's decisions before they are committed: for each event, what it makes of the entries."""
+
+    writes: Writes = field(default_factory=Writes)
+    events: list[tuple[Event, dict[LedgerKey, Entry]]] = field(default_factory=list)
+    decided_at: Millis = field(default=Millis(0))
+    new_keys: set[TenantId] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDecider:
+    """One lane. ``run`` is what `eunoe.runtime.lane.Lanes` calls; it returns only by an exception."""
+
+    partition: Partition
+    installation: Installation
+    acquisition: Acquisition
+    ledger: Ledger
+    receiver: Receiver
+    opener: Opener
+    issuer: Issuer
+    letters: DeadLetterBox
+    gauge: BadRecordGauge
+    transactions: Transactions
+    rules: RuleSource
+    keyring: Keyring
+    batch: int = 500
+
+    async def run(self) -> None:
+        """Acquire the partition and decide until something fails or the task is cancelled."""
+        self.rules.current()  # without a policy nothing is acquired
+        async with self.acquisition.hold(self.partition, self.ledger) as held:
+            marks = held.marks
+            while True:
+                marks = await self._one_batch(held, marks)
+
+    async def _one_batch(self, held: Held, marks: Marks) -> Marks:
+        commands = TopicPartition(self.installation.topic(Topic.EVENTS), self.partition)
+        fetched = await held.consumer.getmany(commands, timeout_ms=_WAIT_MS, max_records=self.batch)
+        records = [
+            RawRecord(Offset(each.offset), Millis(each.timestamp), each.key, each.value)
+            for each in fetched.get(commands, ())
+        ]
+        if not records:
+            return marks
+        rules = self.rules.current()
+        retention = rules.policy.idempotency_retention
+        received = [self.receiver.receive(each, rules.verifiers, retention) for each in records]
+        usable, stop = self._within_limit(received)
+        if usable:
+            marks = await self._decide(held, marks, rules, usable)
+        if stop is not None:
+            raise stop
+        return marks
+
+    def _within_limit(
+        self, received: Sequence[Received | Refused]
+    ) -> tuple[Sequence[Received | Refused], TooManyBadRecords | None]:
+        """What may be judged, and why the rest must stay unread."""
+        for at, each in enumerate(received):
+            if self.gauge.too_many(each.record, isinstance(each, Refused)):
+                first = at
+                while first and isinstance(received[first - 1], Refused):
+                    first -= 1
+                bad = [each for each in received[first:] if isinstance(each, Refused)]
+                reasons = ", ".join(sorted({each.why for each in bad}))
+                topic = self.installation.topic(Topic.EVENTS)
+                last = bad[-1].record.offset
+                stop = TooManyBadRecords(topic, self.partition, received[first].record.offset, last, reasons)
+                return received[:first], stop
+        return received, None
+
+    async def _decide(self, held: Held, before: Marks, rules: Rules, received: Sequence[Received | Refused]) -> Marks:
+        judged = _Judged(decided_at=before.decided_at)
+        try:
+            await self._judge(judged, before, rules, received)
+            next_input = Offset(received[-1].record.offset + 1)
+            offsets = await self.transactions.commit(held.producer, judged.writes, next_input)
+        except BaseException:
+            # Keys of a transaction that did not commit (or may not have) were never made.
+            for tenant in judged.new_keys:
+                self.keyring.evict_tenant(tenant)
+            self.letters.forget_key()
+            raise
+        after = Marks(
+            position=Offset(offsets[-1] + 1) if offsets else before.position,
+            next_input=next_input,
+            decided_at=judged.decided_at,
+        )
+        await self.ledger.write(before, _changes(judged, offsets), after)
+        return after
+
+    async def _judge(
+        self, judged: _Judged, before: Marks, rules: Rules, received: Sequence[Received | Refused]
+    ) -> None:
+        entries: dict[LedgerKey, Entry | None] = {}
+        commands = [each for each in received if isinstance(each, Received)]
+        await self.ledger.complete(
+            before.position,
+            entries,
+            lambda loaded: [key for each in commands for key in wanted(each.envelope.command_id, each.command, loaded)],
+        )
+        for each in received:
+            if isinstance(each, Refused):
+                letter, fresh = self.letters.seal(each)
+                judged.writes.letter(letter, each.record.timestamp)
+                judged.writes.keys += [self._key_record(key) for key in fresh]
+            else:
+                await self._judge_one(judged, before, rules, each, entries)
+
+    async def _judge_one(
+        self,
+        judged: _Judged,
+        before: Marks,
+        rules: Rules,
+        received: Received,
+        entries: dict[LedgerKey, Entry | None],
+    ) -> None:
+        command_id, command = received.envelope.command_id, received.command
+        # What a record made in this very batch names may not be loaded yet.
+        await self.ledger.complete(before.position, entries, lambda loaded: wanted(command_id, command, loaded))
+        now = Millis(max(received.record.timestamp, judged.decided_at))
+        what_is_known = known(command_id, command, entries)
+        opened = await self.opener.open(received, what_is_known)
+        allowed = rules.writes_allowed(command.tenant)
+        for fact in decide(opened, what_is_known, now, rules.policy, allowed):
+            event = Event(header=header_of(received, opened, rules, now), fact=fact)
+            changed = fold(entries, event)
+            entries.update(changed)
+            judged.decided_at = now
+            judged.events.append((event, changed))
+            judged.writes.events.append(Written(command.tenant.encode(), EVENTS.encode(event), now))
+            if isinstance(fact, KeyIssued) and fact.created:
+                judged.new_keys.add(command.tenant)
+                made = await self.issuer.make(command.tenant, fact, opened, now)
+                judged.writes.keys += [self._key_record(key) for key in made]
+            elif isinstance(fact, SubjectForgotten):
+                self.keyring.evict_subject(command.tenant, fact.subject)
+
+    def _key_record(self, key: WrappedKey) -> Written:
+        record = KEY_RECORDS.encode(to_record(self.installation.log_id, key))
+        return Written(key.key_id.encode(), record, key.created_at)
+
+
+def _changes(judged: _Judged, offsets: Sequence[Offset]) -> list[Change]:
+    return [
+        Change(
+            changed,
+            Marks(
+                position=Offset(offset + 1),
+                next_input=Offset(event.header.input_offset + 1),
+                decided_at=event.header.decided_at,
+            ),
+        )
+        for (event, changed), offset in zip(judged.events, offsets, strict=True)
+    ]

@@ -1,0 +1,57 @@
+"""What an event says of where it comes from."""
+
+from typing import Protocol
+
+from eunoe.domain.known import Opened
+from eunoe.processors.receiving import Received
+from eunoe.schemas.commands import (
+    ConfirmMemory,
+    ForgetMemory,
+    ForgetSubject,
+    PromoteMemory,
+    ReadmitSubject,
+    RejectMemory,
+)
+from eunoe.schemas.events import Authorization, EventHeader
+from eunoe.schemas.ids import EventId, Millis, Offset, derived_id
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.values import Algorithm
+
+_ANSWERED_FOR = (PromoteMemory, RejectMemory, ConfirmMemory, ForgetMemory, ForgetSubject, ReadmitSubject)
+"""Commands that somebody answers for: their signature is kept. None of them holds a sealed body."""
+
+
+class InForce(Protocol):
+    """The policy a command was judged by, and how far ``memory-control`` had been read."""
+
+    @property
+    def policy(self) -> Policy: ...
+    @property
+    def offset(self) -> Offset: ...
+
+
+def header_of(received: Received, opened: Opened, rules: InForce, now: Millis) -> EventHeader:
+    """The header of the command's outcome. Its event id follows from the command id: one command, one outcome."""
+    envelope = received.envelope
+    signed = opened.algorithm is Algorithm.ED25519 and isinstance(received.command, _ANSWERED_FOR)
+    return EventHeader(
+        event_id=EventId(derived_id("event", envelope.command_id)),
+        command_id=envelope.command_id,
+        message_id=envelope.message_id,
+        tenant=received.command.tenant,
+        principal=envelope.principal,
+        input_offset=received.record.offset,
+        decided_at=now,
+        policy_version=rules.policy.version,
+        policy_hash=rules.policy.hash,
+        control_offset=rules.offset,
+        causation=envelope.causation,
+        correlation=envelope.correlation,
+        idempotency=getattr(received.command, "idempotency", None),
+        payload_digest=None if opened.digests is None else opened.digests.payload,
+        authorization=_authorization(received) if signed else None,
+    )
+
+
+def _authorization(received: Received) -> Authorization:
+    return Authorization(secret_id=received.envelope.secret_id, signed=received.signed, signature=received.envelope.mac)

@@ -1,0 +1,205 @@
+"""Opening a command's sealed body, and the digests and facts of it that `decide` goes by.
+
+The body itself goes no further: what leaves this module is keyed digests, counts and yes or no.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+import msgspec
+
+from eunoe.crypto.errors import KeyClosed, KeyUnknown, SealBroken, TextRefused
+from eunoe.crypto.keyring import Keyring
+from eunoe.crypto.keys import DataCipher, SubjectRoot
+from eunoe.domain.known import BodyFacts, Digests, Known, Opened
+from eunoe.processors.receiving import Received
+from eunoe.schemas.canonical import Field, canonical
+from eunoe.schemas.codec import BODIES
+from eunoe.schemas.commands import (
+    Command,
+    ConfirmMemory,
+    CorrectMemory,
+    Draft,
+    ExpireMemory,
+    ForgetMemory,
+    ForgetSubject,
+    IssueKey,
+    MemoryBody,
+    PromoteMemory,
+    ReadmitSubject,
+    RejectMemory,
+    RememberMemory,
+    RetractMemory,
+)
+from eunoe.schemas.errors import SchemaError
+from eunoe.schemas.events import Reason
+from eunoe.schemas.ids import KeyId, TenantId, new_id
+from eunoe.schemas.values import Algorithm
+
+_DIGEST_BYTES: Final = 16
+_NOT_PAYLOAD: Final = frozenset({"memory_id", "generation", "key_id", "body", "body_version"})
+"""Fields of a draft that another attempt at the same request chooses anew."""
+_DRAFT_FIELDS: Final = tuple(
+    each for each in Draft.__struct_fields__ if each not in _NOT_PAYLOAD and each not in ("ttl", "expires_at")
+)
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+
+CaughtUp = Callable[[], Awaitable[None]]
+"""Returns once the key models have passed everything that the log held when it was called; raises when they do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """Opens bodies with the keys that the ledger says are open."""
+
+    keyring: Keyring
+    caught_up: CaughtUp
+
+    async def open(self, received: Received, known: Known) -> Opened:
+        """The command as `decide` takes it. Awaits only where a key is not in the cache.
+
+        Raises what the key source raises when it does not answer: then nothing is judged.
+        """
+        command = received.command
+        failure: Reason | None = None
+        digests: Digests | None = None
+        facts: BodyFacts | None = None
+        if isinstance(command, RememberMemory | CorrectMemory):
+            keys = await self._keys(command.tenant, command.draft, known)
+            if keys is None:
+                failure = Reason.UNKNOWN_KEY
+            else:
+                found = _open(keys, command)
+                failure, digests, facts = found if isinstance(found, tuple) else (found, None, None)
+        else:
+            digests = Digests(payload=_plain_payload(command))
+        issues = isinstance(command, IssueKey)
+        return Opened(
+            command_id=received.envelope.command_id,
+            principal=received.envelope.principal,
+            algorithm=Algorithm(received.verifier.algorithm.value),
+            command=command,
+            digests=digests,
+            body=facts,
+            failure=failure,
+            fresh_key_id=KeyId(new_id()) if issues else None,
+            fresh_root_key_id=KeyId(new_id()) if issues else None,
+        )
+
+    async def _keys(self, tenant: TenantId, draft: Draft, known: Known) -> tuple[DataCipher, SubjectRoot] | None:
+        """The data key and root of an open generation; None where the ledger does not know them as open."""
+        subject, key = known.subject, known.key
+        if known.tenant is None or subject is None or subject.closed or subject.generation != draft.generation:
+            return None
+        if key is None or (key.subject, key.generation) != (draft.subject, draft.generation):
+            return None
+        cipher = self.keyring.cached_data_cipher(tenant, draft.key_id, draft.subject, draft.generation)
+        root = self.keyring.cached_subject_root(tenant, draft.subject)
+        if cipher is not None and root is not None and root.meta.generation == draft.generation:
+            return cipher, root
+        try:
+            return await self._load(tenant, draft)
+        except (KeyUnknown, KeyClosed):
+            # The ledger says it is open: the key models may be behind. Only once they are not is this an answer.
+            await self.caught_up()
+            self.keyring.evict_subject(tenant, draft.subject)
+        try:
+            return await self._load(tenant, draft)
+        except (KeyUnknown, KeyClosed):
+            return None
+
+    async def _load(self, tenant: TenantId, draft: Draft) -> tuple[DataCipher, SubjectRoot]:
+        keyring = self.keyring
+        cipher = await keyring.data_cipher(tenant, draft.key_id, draft.subject, draft.generation, draft.expires_at)
+        root = await keyring.subject_root(tenant, draft.subject)
+        if root.meta.generation != draft.generation:
+            raise KeyUnknown(tenant, draft.subject, root.key_id)
+        return cipher, root
+
+
+def _open(
+    keys: tuple[DataCipher, SubjectRoot], command: RememberMemory | CorrectMemory
+) -> Reason | tuple[None, Digests, BodyFacts]:
+    cipher, root = keys
+    draft = command.draft
+    try:
+        plain = cipher.open(draft.memory_id, draft.body_version, draft.body)
+        body = BODIES.decode(plain)
+        claim = None if body.claim_key is None else root.claim_reference(body.claim_key)
+    except (SealBroken, SchemaError, TextRefused):
+        return Reason.UNREADABLE_BODY
+    digests = Digests(
+        payload=root.payload_digest(_payload(command, body)),
+        content_hash=root.content_hash(body.statement.encode()),
+        claim_ref=claim,
+    )
+    return None, digests, _facts(body, len(plain))
+
+
+def _facts(body: MemoryBody, size: int) -> BodyFacts:
+    return BodyFacts(
+        statement_chars=len(body.statement),
+        body_bytes=size,
+        event_ids=len(body.event_ids),
+        has_provenance=bool(body.source_uri or body.event_ids or body.provenance),
+        blank=_blank(body.statement),
+    )
+
+
+def _blank(text: str) -> bool:
+    return all(unicodedata.category(each) in _INVISIBLE for each in text)
+
+
+def _payload(command: RememberMemory | CorrectMemory, body: MemoryBody) -> bytes:
+    """What makes two requests the same: every clear field the author chose, and the plaintext; never ciphertext."""
+    draft = command.draft
+    lifetime = ("ttl", draft.ttl) if draft.ttl is not None else ("expires_at", draft.expires_at)
+    replaces = command.supersedes if isinstance(command, CorrectMemory) else None
+    return canonical(
+        "eunoe/payload/1",
+        type(command).__name__,
+        command.expected_version,
+        replaces,
+        lifetime,
+        tuple(_field(getattr(draft, each)) for each in _DRAFT_FIELDS),
+        tuple(_field(getattr(body, each)) for each in MemoryBody.__struct_fields__),
+    )
+
+
+def _field(value: object) -> Field:
+    match value:
+        case str():
+            return str(value)
+        case None | int() | float():
+            return value
+        case tuple():
+            return tuple(_field(each) for each in value)
+        case msgspec.Struct():
+            return tuple(_field(getattr(value, each)) for each in value.__struct_fields__)
+        case _:
+            raise TypeError(type(value).__name__)
+
+
+def _plain_payload(command: Command) -> bytes:
+    """For commands without a body: ids, versions and codes, which no key has to hide."""
+    match command:
+        case PromoteMemory() | ConfirmMemory() | RetractMemory() | ForgetMemory():
+            named: tuple[str | int | None, ...] = (command.memory_id,)
+        case RejectMemory():
+            named = (command.memory_id, command.reason)
+        case ForgetSubject() | ReadmitSubject():
+            named = (command.subject,)
+        case IssueKey():
+            named = (command.subject, command.bucket)
+        case ExpireMemory():
+            named = (command.memory_id, command.expires_at)
+        case RememberMemory() | CorrectMemory():
+            raise TypeError("a command with a body has a keyed digest")
+        case _:
+            assert_never(command)
+    version = getattr(command, "expected_version", None)
+    payload = canonical("eunoe/payload/1", type(command).__name__, version, named)
+    return hashlib.sha256(payload).digest()[:_DIGEST_BYTES]

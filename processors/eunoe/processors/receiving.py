@@ -1,0 +1,95 @@
+"""From a record on ``memory-events`` to a command whose sender is proven, or to the reason it is not one.
+
+Nothing here looks at what is known; a record that does not get through has no outcome on the log (it is no sink for
+spam) and goes to the dead letters.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from eunoe.crypto.signatures import Verifier
+from eunoe.schemas.codec import COMMANDS, ENVELOPES
+from eunoe.schemas.commands import Command
+from eunoe.schemas.envelope import Envelope, signed_bytes
+from eunoe.schemas.errors import SchemaError, UnknownSchema
+from eunoe.schemas.ids import LogId, Millis, Offset, Partition, PrincipalName, SecretId, is_name
+from eunoe.schemas.partitioning import partition_of
+
+
+class Unusable(StrEnum):
+    """Why a record cannot be judged. The only thing a dead letter's header says of it besides its origin."""
+
+    UNDECODABLE = "undecodable"
+    UNKNOWN_SCHEMA = "unknown_schema"
+    MISROUTED = "misrouted"
+    UNAUTHENTICATED = "unauthenticated"
+    OVERDUE = "overdue"
+    """Its MAC holds, but not until now: sent again after its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """One record of ``memory-events`` as Kafka gave it. ``timestamp`` is append time, the broker's."""
+
+    offset: Offset
+    timestamp: Millis
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A command and its proven envelope. ``verifier`` is what proved it; ``signed`` is what it proved."""
+
+    record: RawRecord
+    envelope: Envelope
+    command: Command
+    verifier: Verifier
+    signed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    record: RawRecord
+    why: Unusable
+
+
+class Verifiers(Protocol):
+    """The secrets of principals, by the policy in force."""
+
+    def find(self, principal: PrincipalName, secret_id: SecretId) -> Verifier | None:
+        """What checks a MAC of this secret; None where the policy has no such principal or secret."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """What a record is checked against: the place it must have been meant for, and who may send."""
+
+    log_id: LogId
+    topic: str
+    partition: Partition
+    partitions: int
+
+    def receive(self, record: RawRecord, verifiers: Verifiers, retention: int) -> Received | Refused:
+        """``retention`` (ms): how far ahead of append time a MAC may say that it holds."""
+        try:
+            envelope = ENVELOPES.decode(record.value or b"")
+            command = COMMANDS.decode(envelope.command)
+        except UnknownSchema:
+            return Refused(record, Unusable.UNKNOWN_SCHEMA)
+        except SchemaError:
+            return Refused(record, Unusable.UNDECODABLE)
+        tenant = command.tenant
+        if not is_name(tenant):
+            return Refused(record, Unusable.UNDECODABLE)
+        if record.key != tenant.encode() or partition_of(tenant, self.partitions) != self.partition:
+            return Refused(record, Unusable.MISROUTED)
+        verifier = verifiers.find(envelope.principal, envelope.secret_id)
+        signed = signed_bytes(envelope, self.log_id, self.topic)
+        if verifier is None or not verifier.verify(signed, envelope.mac):
+            return Refused(record, Unusable.UNAUTHENTICATED)
+        if not record.timestamp <= envelope.not_after <= record.timestamp + retention:
+            return Refused(record, Unusable.OVERDUE)
+        return Received(record, envelope, command, verifier, signed)

@@ -1,0 +1,72 @@
+"""Time enters through the log: whoever decides a partition proposes `ExpireMemory` for what is due on it.
+
+Nothing depends on the sweeper for safety: readers filter on ``expires_at`` themselves, and `decide` judges every
+proposal again by log time. A proposal from a clock that runs ahead is refused as ``not_due``, is not remembered, and
+comes again with the next window.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from eunoe.domain.memory import MemoryState
+from eunoe.processors.ledger.ledger import Ledger
+from eunoe.runtime.clock import Clock
+from eunoe.schemas.commands import ExpireMemory
+from eunoe.schemas.ids import CommandId, Millis, derived_id
+
+log = logging.getLogger(__name__)
+
+WINDOW_MS: Final = 600_000
+"""A proposal is made once in each window of wall-clock time, under one id however many sweepers make it."""
+_AT_ONCE: Final = 500
+
+Publish = Callable[[ExpireMemory, CommandId], Awaitable[object]]
+"""Sends a command under the sweeper's principal and id; raises when the broker does not take it."""
+
+
+def expiry(state: MemoryState, now: Millis) -> tuple[ExpireMemory, CommandId]:
+    """The proposal for a due record, and its id: the same for everybody who makes it within the window."""
+    command = ExpireMemory(
+        tenant=state.tenant,
+        memory_id=state.memory_id,
+        expected_version=state.version,
+        expires_at=state.expires_at,
+    )
+    window = str(now // WINDOW_MS)
+    parts = ("expire", state.tenant, state.memory_id, str(state.version), str(state.expires_at), window)
+    return command, CommandId(derived_id(*parts))
+
+
+@dataclass(slots=True)
+class Sweeper:
+    """One partition's. ``every`` (seconds) is how long after ``expires_at`` the fact may be written."""
+
+    ledger: Ledger
+    clock: Clock
+    publish: Publish
+    every: float = 1.0
+    _proposed: set[CommandId] = field(default_factory=set)
+    _window: int = -1
+
+    async def run(self) -> None:
+        """Sweep until cancelled. Raises what Redis or Kafka raise: the lane starts again."""
+        while True:
+            if not await self.sweep():
+                await asyncio.sleep(self.every)
+
+    async def sweep(self) -> int:
+        """Propose what is due and was not proposed in this window. Returns how many were."""
+        now = self.clock.now()
+        if now // WINDOW_MS != self._window:
+            self._window = now // WINDOW_MS
+            self._proposed.clear()
+        proposals = [expiry(state, now) for state in await self.ledger.due(now, _AT_ONCE + len(self._proposed))]
+        fresh = [(command, command_id) for command, command_id in proposals if command_id not in self._proposed]
+        for command, command_id in fresh[:_AT_ONCE]:
+            await self.publish(command, command_id)
+            self._proposed.add(command_id)
+        await self.ledger.drop_lapsed(Millis((await self.ledger.marks()).decided_at))
+        return len(fresh)
