@@ -17,12 +17,9 @@ TOKEN_BYTES: Final = 8
 
 
 class Secretive:
-    """Base of everything that holds key bytes: it shows no attribute in a repr, and is not pickled or copied."""
+    """Base of what holds key bytes: never pickled or copied. (No dataclass, for a repr must show none of them.)"""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(…)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(f"{type(self).__name__} holds key bytes and is not serialised")

@@ -104,6 +104,12 @@ def test_a_bad_reference_is_refused_and_a_secret_in_its_place_not_quoted(tmp_pat
     assert TEXT[:12] not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "../x", "/etc/passwd"])
+def test_a_file_reference_stays_in_the_secrets_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SecretUnusable, match="a file in the secrets folder"):
+        resolve_secrets(f"file:{name}", tmp_path, {})
+
+
 @pytest.mark.parametrize("reference", ["ed25519:", "ed25519:AAAA", f"ed25519:a b:{TEXT}", f"ed25519:a:b:{TEXT}"])
 def test_a_bad_public_key_is_refused(reference: str) -> None:
     with pytest.raises(SecretUnusable, match="public key"):
