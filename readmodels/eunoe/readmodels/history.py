@@ -1,0 +1,194 @@
+"""The ``history`` read model: how did this record come to be what it is, now or as of a time.
+
+Folds ``memory-lifecycle`` without opening anything: who, when, which policy, which reason; never a statement. Under
+the partition's prefix:
+
+``memory:<tenant>:<memory id>``    hash: log position -> `Stored`, MessagePack: one field per change of the record
+``closed:<tenant>:<subject>``      hash: generation -> position and `Stored` of its forgetting, for all its records
+
+A forgotten record keeps its entries: that it was there and was forgotten is what the history is for.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from eunoe.readmodels.source import Positioned
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Operation
+from eunoe.schemas.errors import Undecodable
+from eunoe.schemas.events import (
+    Event,
+    MemoryAccepted,
+    MemoryConfirmed,
+    MemoryExpired,
+    MemoryForgotten,
+    MemoryPromoted,
+    MemoryQuarantined,
+    MemoryRejected,
+    MemoryRetracted,
+    SubjectForgotten,
+    SubjectRef,
+    SupersededRef,
+)
+from eunoe.schemas.ids import CommandId, EventId, MemoryId, Millis, Offset, PrincipalName, Pseudonym, TenantId
+from eunoe.schemas.topics import Topic
+from eunoe.schemas.values import Confirmation, Trust
+
+NAME: Final = "history"
+SUPERSEDED: Final = "MemorySuperseded"
+"""The kind of entry on the record that gave way; on the log it is part of the fact of the one that replaced it."""
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An entry without its position. ``kind``: the fact's name, or `SUPERSEDED`. No content, ever.
+
+    ``version`` is the record's after the change (None for the forgetting of a whole subject). ``supersedes`` and
+    ``superseded_by`` name the other record. ``reasons`` are codes. ``subjects``: on the first entry, whom it is about.
+    """
+
+    kind: str
+    version: int | None = None
+    decided_at: Millis
+    principal: PrincipalName
+    event_id: EventId
+    command_id: CommandId
+    policy_version: int
+    policy_hash: str
+    reasons: tuple[str, ...] = ()
+    supersedes: MemoryId | None = None
+    superseded_by: MemoryId | None = None
+    trust: Trust | None = None
+    confirmation: Confirmation | None = None
+    subjects: tuple[SubjectRef, ...] = ()
+
+
+class HistoryNames(msgspec.Struct, frozen=True):
+    """The model's Redis keys in one partition."""
+
+    prefix: Prefix
+
+    def memory(self, tenant: TenantId, memory_id: MemoryId) -> str:
+        return self.prefix.key(f"memory:{tenant}:{memory_id}")
+
+    def closed(self, tenant: TenantId, subject: Pseudonym) -> str:
+        return self.prefix.key(f"closed:{tenant}:{subject}")
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_CHANGE: Final = msgspec.msgpack.Decoder(Stored)
+_CLOSING: Final = msgspec.msgpack.Decoder(tuple[Offset, Stored])
+
+
+def change(value: bytes) -> Stored:
+    """A field's value of ``memory:…``. Raises `Undecodable`."""
+    try:
+        return _CHANGE.decode(value)
+    except msgspec.MsgspecError as error:
+        raise Undecodable("history entry", type(error).__name__) from None
+
+
+def closing(value: bytes) -> tuple[Offset, Stored]:
+    """A field's value of ``closed:…``: where the generation was forgotten, and how. Raises `Undecodable`."""
+    try:
+        return _CLOSING.decode(value)
+    except msgspec.MsgspecError as error:
+        raise Undecodable("history entry", type(error).__name__) from None
+
+
+class HistoryModel:
+    """The fold, which reads nothing."""
+
+    name: Final = NAME
+    source: Final = Topic.LIFECYCLE
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
+        names = HistoryNames(prefix)
+        return [_writes(names, each.value, each.offset) for each in records]
+
+
+def _writes(names: HistoryNames, event: Event, offset: Offset) -> Sequence[Operation]:
+    tenant = event.header.tenant
+    if isinstance(event.fact, SubjectForgotten):
+        where = names.closed(tenant, event.fact.subject)
+        return (("HSET", where, event.fact.generation, _ENCODER.encode((offset, _entry(event)))),)
+    return [
+        ("HSET", names.memory(tenant, memory_id), offset, _ENCODER.encode(entry))
+        for memory_id, entry in _entries(event)
+    ]
+
+
+def _entries(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
+    """The entry of each record that the event changed."""
+    match event.fact:
+        case MemoryAccepted(draft=draft, supersedes=old) as fact:
+            entry = _entry(
+                event,
+                version=1,
+                supersedes=old.memory_id if old else None,
+                trust=fact.trust,
+                confirmation=fact.confirmation,
+                subjects=_subjects(fact),
+            )
+            return ((draft.memory_id, entry), *_gave_way(event, draft.memory_id, old))
+        case MemoryQuarantined(draft=draft) as fact:
+            entry = _entry(
+                event,
+                version=1,
+                reasons=tuple(each.value for each in fact.reasons),
+                supersedes=fact.supersedes,
+                trust=fact.trust,
+                confirmation=fact.confirmation,
+                subjects=_subjects(fact),
+            )
+            return ((draft.memory_id, entry),)
+        case MemoryPromoted(memory_id=memory_id, version=version, trust=trust, supersedes=old):
+            entry = _entry(event, version=version, trust=trust, supersedes=old.memory_id if old else None)
+            return ((memory_id, entry), *_gave_way(event, memory_id, old))
+        case MemoryRejected(memory_id=memory_id, version=version, reason=reason):
+            return ((memory_id, _entry(event, version=version, reasons=(reason,))),)
+        case MemoryConfirmed() | MemoryRetracted() | MemoryExpired() | MemoryForgotten() as fact:
+            return ((fact.memory_id, _entry(event, version=fact.version)),)
+    return ()
+
+
+def _gave_way(event: Event, newcomer: MemoryId, old: SupersededRef | None) -> Sequence[tuple[MemoryId, Stored]]:
+    if old is None:
+        return ()
+    return ((old.memory_id, _entry(event, kind=SUPERSEDED, version=old.version, superseded_by=newcomer)),)
+
+
+def _subjects(fact: MemoryAccepted | MemoryQuarantined) -> tuple[SubjectRef, ...]:
+    return (SubjectRef(subject=fact.draft.subject, generation=fact.draft.generation), *fact.about)
+
+
+def _entry(
+    event: Event,
+    *,
+    kind: str | None = None,
+    version: int | None = None,
+    reasons: tuple[str, ...] = (),
+    supersedes: MemoryId | None = None,
+    superseded_by: MemoryId | None = None,
+    trust: Trust | None = None,
+    confirmation: Confirmation | None = None,
+    subjects: tuple[SubjectRef, ...] = (),
+) -> Stored:
+    header = event.header
+    return Stored(
+        kind=kind or type(event.fact).__name__,
+        version=version,
+        decided_at=header.decided_at,
+        principal=header.principal,
+        event_id=header.event_id,
+        command_id=header.command_id,
+        policy_version=header.policy_version,
+        policy_hash=header.policy_hash,
+        reasons=reasons,
+        supersedes=supersedes,
+        superseded_by=superseded_by,
+        trust=trust,
+        confirmation=confirmation,
+        subjects=subjects,
+    )

@@ -1,0 +1,167 @@
+"""`KeySource` on the ``keys`` and ``subjects`` read models.
+
+A Redis that lost data would answer "unknown", or hold a subject open that was closed. So every answer comes with the
+watermarks read after it, and one behind what this process has seen before is `KeySourceUnavailable`, until the
+projectors have caught up again.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from eunoe.crypto.errors import KeyClosed, KeySourceUnavailable
+from eunoe.crypto.hierarchy import NO_TENANT, KeyKind, WrappedKey
+from eunoe.crypto.key_source import SubjectKeyState
+from eunoe.readmodels import keys, subjects
+from eunoe.readmodels.errors import StoreUnavailable
+from eunoe.readmodels.keys import Gone, KeyNames, index_field, open_tenant_key, stored
+from eunoe.readmodels.store import answers, ask, text, texts
+from eunoe.readmodels.subjects import SubjectNames, state_of
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.schemas.errors import SchemaError
+from eunoe.schemas.ids import Bucket, KeyId, Partition, Pseudonym, TenantId
+from eunoe.schemas.keys import KeyRecord
+
+_SOURCE: Final = "redis"
+
+
+class RedisKeySource:
+    """Implements `eunoe.crypto.key_source.KeySource`; the errors are described there."""
+
+    def __init__(
+        self, redis: Redis, installation: Installation, keys_generation: int = 1, subjects_generation: int = 1
+    ) -> None:
+        self._redis = redis
+        self._installation = installation
+        self._keys_generation = keys_generation
+        self._subjects_generation = subjects_generation
+        self._seen: dict[str, int] = {}
+
+    async def tenant(self, tenant: TenantId) -> WrappedKey | None:
+        """The tenant key of the open incarnation."""
+        names = self._keys(self._installation.partition_of(tenant))
+        incarnations = texts((await self._ask(names.prefix, ("HGETALL", names.tenant(tenant))))[0])
+        if not incarnations:
+            return None
+        key_id = open_tenant_key(incarnations)
+        if key_id is None:
+            raise KeyClosed("tenant", tenant, None, None)
+        return await self.key(tenant, key_id)
+
+    async def key(self, tenant: TenantId, key_id: KeyId) -> WrappedKey | None:
+        """Any key by its id."""
+        if tenant == NO_TENANT:
+            return await self._dead_letter_key(key_id)
+        names = self._keys(self._installation.partition_of(tenant))
+        value, incarnations = await self._ask(
+            names.prefix, ("GET", names.key(key_id)), ("HGETALL", names.tenant(tenant))
+        )
+        self._refuse_closed(tenant, None, texts(incarnations))
+        return _answer(tenant, key_id, value)
+
+    async def data_key(
+        self, tenant: TenantId, subject: Pseudonym, generation: int, bucket: Bucket
+    ) -> WrappedKey | None:
+        """The data key that serves this bucket of this generation."""
+        names = self._keys(self._installation.partition_of(tenant))
+        return await self._pointed(tenant, names, names.subject(tenant, subject, generation), bucket)
+
+    async def subject(self, tenant: TenantId, subject: Pseudonym) -> SubjectKeyState | None:
+        """Whether the subject is known, and open."""
+        partition = self._installation.partition_of(tenant)
+        names, tenants = self._subjects(partition), self._keys(partition)
+        incarnations = texts((await self._ask(tenants.prefix, ("HGETALL", tenants.tenant(tenant))))[0])
+        self._refuse_closed(tenant, subject, incarnations)
+        state = state_of(texts((await self._ask(names.prefix, ("HGETALL", names.subject(tenant, subject))))[0]), 0)
+        if state is None:
+            return None
+        return SubjectKeyState(generation=state.generation, closed=state.closed, root_key_id=state.root_key_id)
+
+    # Beyond the protocol: pointers that only some callers need.
+
+    async def index_key(self, tenant: TenantId, read_model: str, generation: int) -> WrappedKey | None:
+        """The index key of one generation of a read model."""
+        names = self._keys(self._installation.partition_of(tenant))
+        return await self._pointed(tenant, names, names.index(tenant), index_field(Bucket(read_model), generation))
+
+    async def access_key(self, tenant: TenantId, day: Bucket) -> WrappedKey | None:
+        """The tenant's access key of a UTC day."""
+        names = self._keys(self._installation.partition_of(tenant))
+        return await self._pointed(tenant, names, names.access(tenant), day)
+
+    async def dead_letter_key(self, partition: Partition, day: Bucket) -> WrappedKey | None:
+        """The key of a UTC day that the decider of ``partition`` made for its dead letters."""
+        names = self._keys(partition)
+        pointer = (await self._ask(names.prefix, ("HGET", names.dead_letter, day)))[0]
+        return None if pointer is None else await self._dead_letter_key(KeyId(text(pointer)))
+
+    async def _pointed(self, tenant: TenantId, names: KeyNames, where: str, field: str) -> WrappedKey | None:
+        pointer = (await self._ask(names.prefix, ("HGET", where, field)))[0]
+        return None if pointer is None else await self.key(tenant, KeyId(text(pointer)))
+
+    async def _dead_letter_key(self, key_id: KeyId) -> WrappedKey | None:
+        # They belong to no tenant and so lie in the partition of whoever made them; opening one is rare.
+        for partition in range(self._installation.partitions):
+            names = self._keys(Partition(partition))
+            value = (await self._ask(names.prefix, ("GET", names.key(key_id))))[0]
+            if value is not None:
+                return _answer(NO_TENANT, key_id, value)
+        return None
+
+    def _refuse_closed(self, tenant: TenantId, subject: Pseudonym | None, incarnations: dict[str, str]) -> None:
+        if incarnations and open_tenant_key(incarnations) is None:
+            raise KeyClosed("tenant", tenant, subject, None)
+
+    def _keys(self, partition: Partition) -> KeyNames:
+        return KeyNames(Prefix(self._installation.log_id, partition, keys.NAME, self._keys_generation))
+
+    def _subjects(self, partition: Partition) -> SubjectNames:
+        return SubjectNames(Prefix(self._installation.log_id, partition, subjects.NAME, self._subjects_generation))
+
+    async def _ask(self, prefix: Prefix, *commands: Sequence[str]) -> list[Any]:
+        """The answers, given by a model that has not fallen behind what was seen of it before."""
+        mark = prefix.watermark
+        seen = self._seen.get(mark, 0)
+        try:
+            with answers("reading keys"):
+                *found, position = await ask(self._redis, *commands, ("HGET", mark, "position"))
+        except StoreUnavailable as away:
+            raise KeySourceUnavailable(_SOURCE, away.cause) from away
+        at = int(position or 0)
+        if at < seen:
+            raise KeySourceUnavailable(_SOURCE, f"the {prefix.model} read model is being filled again")
+        self._seen[mark] = max(at, self._seen.get(mark, 0))
+        return found
+
+
+def _answer(tenant: TenantId, key_id: KeyId, value: bytes | None) -> WrappedKey | None:
+    try:
+        found = stored(value)
+    except SchemaError as error:
+        raise KeySourceUnavailable(_SOURCE, str(error)) from error
+    match found:
+        case None:
+            return None
+        case Gone(tenant=owner):
+            if owner is not None and owner != tenant:
+                return None
+            raise KeyClosed("key", tenant, None, key_id)
+        case KeyRecord():
+            return _wrapped(found) if found.tenant == tenant else None
+
+
+def _wrapped(record: KeyRecord) -> WrappedKey:
+    return WrappedKey(
+        key_id=record.key_id,
+        kind=KeyKind(record.kind),
+        tenant=record.tenant,
+        incarnation=record.incarnation,
+        subject=record.subject,
+        generation=record.generation,
+        bucket=record.bucket,
+        created_at=record.created_at,
+        wrapped_by=record.wrapped_by,
+        wrapped=record.wrapped,
+    )

@@ -1,0 +1,202 @@
+"""The ``subjects`` read model: what is held on this person, and is their generation closed.
+
+Folds ``memory-lifecycle`` without opening anything. Under the partition's prefix:
+
+``subject:<tenant>:<subject>``             hash: ``generation`` (the latest), ``closed`` (the highest closed),
+                                           ``root`` (key id of the root of the latest, while it is open)
+``held:<tenant>:<subject>:<generation>``   set: ids of the records that are held, about others' records included
+``record:<tenant>:<memory id>``            set: ``<subject>:<generation>`` of everyone a held record is about
+
+*Held* is everything that can still be opened: a record leaves with its own forgetting. When a generation closes it is
+not touched (one event must not write 100,000 keys); its set is what the erasure then works off.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from redis.asyncio import Redis
+
+from eunoe.readmodels.source import Positioned
+from eunoe.readmodels.store import answers, ask, text, texts
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Operation
+from eunoe.schemas.events import (
+    Event,
+    KeyIssued,
+    MemoryAccepted,
+    MemoryForgotten,
+    MemoryQuarantined,
+    SubjectForgotten,
+    SubjectReadmitted,
+    SubjectRef,
+)
+from eunoe.schemas.ids import KeyId, MemoryId, Pseudonym, TenantId
+from eunoe.schemas.topics import Topic
+
+NAME: Final = "subjects"
+
+
+class SubjectState(Struct, frozen=True, kw_only=True):
+    """``generation``: the latest, from 1. ``closed_generation``: the highest that was forgotten, 0 for none.
+
+    ``records`` counts what is held of the open generation, 0 when there is none. ``root_key_id``: its root, if issued.
+    """
+
+    generation: int
+    closed_generation: int
+    records: int
+    root_key_id: KeyId | None
+
+    @property
+    def closed(self) -> bool:
+        """Forgotten and not readmitted."""
+        return self.closed_generation >= self.generation
+
+
+class SubjectNames(Struct, frozen=True):
+    """The model's Redis keys in one partition."""
+
+    prefix: Prefix
+
+    def subject(self, tenant: TenantId, subject: Pseudonym) -> str:
+        return self.prefix.key(f"subject:{tenant}:{subject}")
+
+    def held(self, tenant: TenantId, subject: Pseudonym, generation: int) -> str:
+        return self.prefix.key(f"held:{tenant}:{subject}:{generation}")
+
+    def record(self, tenant: TenantId, memory_id: MemoryId) -> str:
+        return self.prefix.key(f"record:{tenant}:{memory_id}")
+
+
+Owners = frozenset[SubjectRef]
+
+
+class SubjectsModel:
+    """The fold. Reads only whom a record is about that is being forgotten."""
+
+    name: Final = NAME
+    source: Final = Topic.LIFECYCLE
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
+        names = SubjectNames(prefix)
+        owners = await self._owners(names, _forgotten(records))
+        return [_writes(names, each.value, owners) for each in records]
+
+    async def _owners(
+        self, names: SubjectNames, wanted: Iterable[tuple[TenantId, MemoryId]]
+    ) -> dict[tuple[TenantId, MemoryId], Owners]:
+        records = sorted(wanted)
+        if not records:
+            return {}
+        found = await ask(self._redis, *(("SMEMBERS", names.record(*each)) for each in records))
+        return {record: frozenset(map(_ref, members)) for record, members in zip(records, found, strict=True)}
+
+
+def _forgotten(records: Sequence[Positioned[Event]]) -> set[tuple[TenantId, MemoryId]]:
+    return {
+        (each.value.header.tenant, each.value.fact.memory_id)
+        for each in records
+        if isinstance(each.value.fact, MemoryForgotten)
+    }
+
+
+def _ref(member: bytes | str) -> SubjectRef:
+    subject, _, generation = text(member).partition(":")
+    return SubjectRef(subject=Pseudonym(subject), generation=int(generation))
+
+
+def _writes(names: SubjectNames, event: Event, owners: dict[tuple[TenantId, MemoryId], Owners]) -> Sequence[Operation]:
+    """``owners`` holds what Redis knows of records that are forgotten in this batch, and gains what the batch adds."""
+    tenant = event.header.tenant
+    match event.fact:
+        case KeyIssued(subject=str() as subject, generation=generation, root_key_id=root):
+            where = names.subject(tenant, subject)
+            known: Operation = ("HSET", where, "generation", generation)
+            return (known,) if root is None else ((*known, "root", root),)
+        case MemoryAccepted(draft=draft, about=about) | MemoryQuarantined(draft=draft, about=about):
+            refs = {SubjectRef(subject=draft.subject, generation=draft.generation), *about}
+            owners[tenant, draft.memory_id] = frozenset(refs)
+            return _held(names, tenant, draft.memory_id, refs)
+        case MemoryForgotten(memory_id=memory_id):
+            return _let_go(names, tenant, memory_id, owners.pop((tenant, memory_id), frozenset()))
+        case SubjectForgotten(subject=subject, generation=generation):
+            where = names.subject(tenant, subject)
+            return (("HSET", where, "generation", generation, "closed", generation), ("HDEL", where, "root"))
+        case SubjectReadmitted(subject=subject, generation=generation):
+            where = names.subject(tenant, subject)
+            return (("HSET", where, "generation", generation), ("HDEL", where, "root"))
+    return ()
+
+
+def _held(names: SubjectNames, tenant: TenantId, memory_id: MemoryId, refs: Iterable[SubjectRef]) -> list[Operation]:
+    ordered = sorted(refs, key=lambda ref: (ref.subject, ref.generation))
+    writes: list[Operation] = [
+        ("SADD", names.record(tenant, memory_id), *(f"{ref.subject}:{ref.generation}" for ref in ordered))
+    ]
+    for ref in ordered:
+        # A subject may be met first in `about`, without a key of its own.
+        writes.append(("HSETNX", names.subject(tenant, ref.subject), "generation", ref.generation))
+        writes.append(("SADD", names.held(tenant, ref.subject, ref.generation), memory_id))
+    return writes
+
+
+def _let_go(names: SubjectNames, tenant: TenantId, memory_id: MemoryId, refs: Owners) -> list[Operation]:
+    ordered = sorted(refs, key=lambda ref: (ref.subject, ref.generation))
+    writes: list[Operation] = [("SREM", names.held(tenant, ref.subject, ref.generation), memory_id) for ref in ordered]
+    return [*writes, ("UNLINK", names.record(tenant, memory_id))]
+
+
+def state_of(fields: Mapping[str, str], records: int) -> SubjectState | None:
+    """The state in the hash ``subject:…``; None where the hash is not there: the subject is unknown."""
+    if "generation" not in fields:
+        return None
+    generation, closed = int(fields["generation"]), int(fields.get("closed", "0"))
+    root = fields.get("root")
+    return SubjectState(
+        generation=generation,
+        closed_generation=closed,
+        records=0 if closed >= generation else records,
+        root_key_id=None if root is None or closed >= generation else KeyId(root),
+    )
+
+
+class SubjectsReader:
+    """Answers from the model; raises `StoreUnavailable`."""
+
+    def __init__(self, redis: Redis, installation: Installation, generation: int = 1) -> None:
+        self._redis = redis
+        self._installation = installation
+        self._generation = generation
+
+    def _names(self, tenant: TenantId) -> SubjectNames:
+        installation = self._installation
+        return SubjectNames(Prefix(installation.log_id, installation.partition_of(tenant), NAME, self._generation))
+
+    async def state(self, tenant: TenantId, subject: Pseudonym) -> SubjectState | None:
+        """What is known of the subject; None for one that never was."""
+        names = self._names(tenant)
+        with answers("reading a subject"):
+            fields = texts((await ask(self._redis, ("HGETALL", names.subject(tenant, subject))))[0])
+            held = names.held(tenant, subject, int(fields.get("generation", "0")))
+            records = int((await ask(self._redis, ("SCARD", held)))[0])
+        return state_of(fields, records)
+
+    async def held(self, tenant: TenantId, subject: Pseudonym, generation: int) -> AsyncIterator[MemoryId]:
+        """Ids of the records held of one generation, open or closed, in no order, read in small steps.
+
+        An id may come twice where records are added meanwhile (SSCAN), and none that stays is left out.
+        """
+        key, cursor = self._names(tenant).held(tenant, subject, generation), 0
+        while True:
+            with answers("listing a subject's records"):
+                following, members = (await ask(self._redis, ("SSCAN", key, cursor, "COUNT", 500)))[0]
+            for member in members:
+                yield MemoryId(text(member))
+            cursor = int(following)
+            if cursor == 0:
+                return
