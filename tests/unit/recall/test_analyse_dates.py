@@ -8,10 +8,14 @@ from hypothesis import strategies as st
 
 from eunoe.readmodels.recall.analyse import DATE, Analyser
 from eunoe.readmodels.recall.analyse_dates import Day, days_in
-from eunoe.readmodels.recall.analyse_words import fold
+from eunoe.readmodels.recall.analyse_words import fold, segment
 
 ANALYSER = Analyser()
 OBSERVED = datetime(2023, 7, 31, 12, tzinfo=UTC)
+
+
+def dates_in(text: str) -> tuple[Day, ...]:
+    return days_in(fold(text), segment(fold(text)))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +41,7 @@ OBSERVED = datetime(2023, 7, 31, 12, tzinfo=UTC)
     ],
 )
 def test_written_dates_are_read(text: str, days: list[Day]) -> None:
-    assert list(days_in(fold(text))) == days
+    assert list(dates_in(text)) == days
 
 
 @pytest.mark.parametrize(
@@ -54,7 +58,7 @@ def test_written_dates_are_read(text: str, days: list[Day]) -> None:
     ],
 )
 def test_what_only_looks_like_a_date_is_none(text: str) -> None:
-    assert not [day for day in days_in(fold(text)) if day.day is not None or day.year is not None]
+    assert not [day for day in dates_in(text) if day.day is not None or day.year is not None]
 
 
 def test_a_record_is_found_by_the_day_month_and_year_it_was_observed() -> None:
@@ -86,9 +90,11 @@ def test_what_is_asked_for_is_filed(observed: date) -> None:
     assert set(Day(day.year, None, None).asked_for()) <= set(day.filed_under())
 
 
-@given(st.text(max_size=80) | st.text("0123456789-. mayjun年月日", max_size=40))
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=80) | st.text("0123456789-. mayjun年月日", max_size=9)
+)
 def test_any_text_yields_only_possible_dates(text: str) -> None:
-    for day in days_in(fold(text)):
+    for day in dates_in(text):
         assert day.month is None or 1 <= day.month <= 12
         assert day.day is None or 1 <= day.day <= 31
         assert day.year is not None or day.month is not None

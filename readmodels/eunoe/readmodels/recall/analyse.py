@@ -100,8 +100,11 @@ class Analyser:
     def document(self, text: str, observed_at: datetime | None = None) -> DocumentTerms:
         """The terms of a statement, observed then. Raises UnicodeEncodeError on lone surrogates."""
         folded = fold(text[: self.longest_text])
-        words, _, cut = self._words(folded)
-        days = days_in(folded) if observed_at is None else (Day.of(observed_at), *days_in(folded))
+        segments = segment(folded)
+        words, cut = self._words(segments)
+        days = days_in(folded, segments)
+        if observed_at is not None:
+            days = (Day.of(observed_at), *days)
         counts = Counter(self._terms(words))
         counts.update(dict.fromkeys((Term(DATE + term) for day in days for term in day.filed_under()), 1))
         return DocumentTerms(
@@ -111,19 +114,19 @@ class Analyser:
     def query(self, text: str) -> QueryTerms:
         """The terms of a query, weighted by kind. Raises UnicodeEncodeError on lone surrogates."""
         folded = fold(text[: self.longest_text])
-        words, segments, cut = self._words(folded)
+        segments = segment(folded)
+        words, cut = self._words(segments)
         clipped = cut or len(text) > self.longest_text
         if not words:
             unusable = Unusable.ONLY_STOP_WORDS if segments else Unusable.NO_WORDS
             return QueryTerms(weights=(), unusable=unusable, clipped=clipped)
         weights = {term: 1.0 if term.startswith(WORD) else self.part_weight for term in self._terms(words)}
-        weights |= {Term(DATE + term): 1.0 for day in days_in(folded) for term in day.asked_for()}
+        weights |= {Term(DATE + term): 1.0 for day in days_in(folded, segments) for term in day.asked_for()}
         return QueryTerms(weights=tuple(weights.items()), unusable=None, clipped=clipped)
 
-    def _words(self, folded: str) -> tuple[list[tuple[str, str, Script]], int, bool]:
-        segments = segment(folded)
+    def _words(self, segments: Iterable[str]) -> tuple[list[tuple[str, str, Script]], bool]:
         words = [found for word in segments for found in stem(word, self.language, self.longest_word)]
-        return words[: self.most_words], len(segments), len(words) > self.most_words
+        return words[: self.most_words], len(words) > self.most_words
 
     def _terms(self, words: Iterable[tuple[str, str, Script]]) -> Iterator[Term]:
         for stemmed, surface, script in words:

@@ -9,7 +9,7 @@ year or a preposition. ``07/31/2023`` is not: which number is the month depends 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -28,20 +28,22 @@ _MONTH: Final = "(?P<name>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) +
 _DAY: Final = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
 _BEFORE: Final = r"(?:in|since|during|until|till|by|from|of|last|next|this|early|mid|late|в|с|до|от|по|за)"
+_NAMED: Final = "month"
 _FORMS: Final = tuple(
-    re.compile(form)
-    for form in (
-        rf"(?<!\d){_YEAR}-(?P<month>[01]?\d)(?:-(?P<day>[0-3]?\d))?(?![\d-])",
-        rf"(?<![\w.])(?P<day>[0-3]?\d)\.(?P<month>[01]?\d)\.{_YEAR}(?!\d|\.\d)",
-        rf"(?<!\d){_YEAR}\s?年(?:\s?(?P<month>[01]?\d)\s?月(?:\s?(?P<day>[0-3]?\d)\s?日)?)?",
-        rf"(?<!\d){_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+(?:of\s+)?{_YEAR}\b)?",
-        rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?",
-        rf"\b{_MONTH},?\s+(?:of\s+)?{_YEAR}\b",
-        rf"\b{_BEFORE}\s+{_MONTH}(?!\s*\d)",
-        rf"\b{_BEFORE}\s+{_YEAR}\b(?![-年.]\d)",
+    (sign, re.compile(form))
+    for sign, form in (
+        ("-", rf"(?<!\d){_YEAR}-(?P<month>[01]?\d)(?:-(?P<day>[0-3]?\d))?(?![\d-])"),
+        (".", rf"(?<![\w.])(?P<day>[0-3]?\d)\.(?P<month>[01]?\d)\.{_YEAR}(?!\d|\.\d)"),
+        ("年", rf"(?<!\d){_YEAR}\s?年(?:\s?(?P<month>[01]?\d)\s?月(?:\s?(?P<day>[0-3]?\d)\s?日)?)?"),
+        (_NAMED, rf"(?<!\d){_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+(?:of\s+)?{_YEAR}\b)?"),
+        (_NAMED, rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?"),
+        (_NAMED, rf"\b{_MONTH},?\s+(?:of\s+)?{_YEAR}\b"),
+        (_NAMED, rf"\b{_BEFORE}\s+{_MONTH}(?!\s*\d)"),
+        (" ", rf"\b{_BEFORE}\s+{_YEAR}\b(?![-年.]\d)"),
     )
 )
-_HINT: Final = re.compile(r"\d{4}|\b(?:" + "|".join(_MONTHS) + r")\b")
+"""Each with the sign it needs, most explicit first. A text without the sign is not searched: that is most of them."""
+_SOME_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +81,29 @@ class Day:
             yield f"{self.year}-{self.month:02}-{self.day:02}"
 
 
-def days_in(folded: str) -> tuple[Day, ...]:
-    """The distinct dates written in ``folded`` text (see `analyse_words.fold`), most explicit form first.
+def days_in(folded: str, words: Iterable[str]) -> tuple[Day, ...]:
+    """The distinct dates written in ``folded`` text (see `analyse_words`), whose segments are ``words``.
 
-    A stretch of text is read once. A month without a number needs a preposition before it: *may*, *march* and *June*
-    are words and names too.
+    A stretch of text is read once, by the most explicit form that fits. A month without a number needs a preposition
+    before it: *may*, *march* and *June* are words and names too.
     """
-    if _HINT.search(folded) is None:
+    named = not _MONTHS.keys().isdisjoint(words)
+    if not named and _SOME_YEAR.search(folded) is None:
         return ()
     found: dict[Day, None] = {}
-    for form in _FORMS:
-        rest: list[str] = []
-        end = 0
-        for match in form.finditer(folded):
-            day = _day(match.groupdict())
-            if day is not None:
-                found[day] = None
-                rest.append(folded[end : match.start()])
-                end = match.end()
-        folded = "\n".join((*rest, folded[end:])) if rest else folded
+    for sign, form in _FORMS:
+        if named if sign is _NAMED else sign in folded:
+            folded = form.sub(lambda match: _note(found, match), folded)
     return tuple(found)
+
+
+def _note(found: dict[Day, None], match: re.Match[str]) -> str:
+    """What stays of a stretch: nothing if it was a date."""
+    day = _day(match.groupdict())
+    if day is None:
+        return match[0]
+    found[day] = None
+    return "\n"
 
 
 def _day(groups: dict[str, str | None]) -> Day | None:
