@@ -1,0 +1,161 @@
+"""Every metric in one table: what it counts, and what to do about it.
+
+Code that measures is given a `Meter`; a worker's one feeds Prometheus, the default one is silent. No label names a
+tenant, a subject or a record: their number is unbounded, and who is talked about is nobody's business here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, Protocol
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """``counts`` is the help text; ``act`` says what an operator does about it. Seconds and counts, no other units."""
+
+    name: str
+    kind: Kind
+    counts: str
+    act: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+DECIDED: Final = Metric(
+    name="eunoe_commands_decided_total",
+    kind=Kind.COUNTER,
+    counts="Commands decided, by the fact that answers them and the reason of a refusal or quarantine",
+    act="A rise of version_conflict: writers race. not_allowed, source_not_allowed: a client is configured wrongly. "
+    "MemoryQuarantined: the review queue grows",
+    labels=("fact", "reason"),
+)
+BATCH_COMMANDS: Final = Metric(
+    name="eunoe_decide_batch_commands",
+    kind=Kind.HISTOGRAM,
+    counts="Records of memory-events in one transaction",
+    act="Always at the configured batch: the decider is the slowest stage; add workers, up to one per partition",
+    buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000),
+)
+TRANSACTION_SECONDS: Final = Metric(
+    name="eunoe_decide_transaction_seconds",
+    kind=Kind.HISTOGRAM,
+    counts="From the first send of a transaction to its commit",
+    act="Above 0.1 at rest: look at the broker, its disk and replication",
+    buckets=(0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5, 40),
+)
+DEAD_LETTERS: Final = Metric(
+    name="eunoe_dead_letters_total",
+    kind=Kind.COUNTER,
+    counts="Records that could not be judged, by reason",
+    act="unauthenticated: a wrong or retired secret. misrouted: a client with another partitioner. undecodable, "
+    "unknown_schema: a stray or newer writer. overdue: a client's clock, or a replayed record",
+    labels=("reason",),
+)
+RESTARTS: Final = Metric(
+    name="eunoe_lane_restarts_total",
+    kind=Kind.COUNTER,
+    counts="Lanes that began again because Kafka or Redis failed them, by service and error",
+    act="A few around a rebalance or a restart are normal; a steady rate is not: read the worker's log",
+    labels=("service", "error"),
+)
+LANES: Final = Metric(
+    name="eunoe_lanes",
+    kind=Kind.GAUGE,
+    counts="Partitions of this worker, by service and state",
+    act="Any in `stalled` needs a person: /readyz and the log say what stands still, and how to go on",
+    labels=("service", "state"),
+)
+PROJECTED: Final = Metric(
+    name="eunoe_projected_offset",
+    kind=Kind.GAUGE,
+    counts="Next offset that a read model folds; its rate is about the events projected a second",
+    act="Flat while `behind` grows: the lane waits or is stalled",
+    labels=("model", "partition"),
+)
+BEHIND: Final = Metric(
+    name="eunoe_projection_behind",
+    kind=Kind.GAUGE,
+    counts="Committed offsets that a read model has not folded",
+    act="Growing: add workers. Readers fail closed once it lags more than max_read_lag",
+    labels=("model", "partition"),
+)
+HEALED: Final = Metric(
+    name="eunoe_projection_healed",
+    kind=Kind.GAUGE,
+    counts="How often Redis was not where the running lane had left it, and was filled again from the log",
+    act="Redis was flushed, failed over or lost its last seconds: look at its persistence",
+    labels=("model",),
+)
+CONTROL_OFFSET: Final = Metric(
+    name="eunoe_control_offset",
+    kind=Kind.GAUGE,
+    counts="How far memory-control has been read",
+    act="Workers that differ for more than two seconds: one of them does not reach the topic",
+)
+SEARCH_SECONDS: Final = Metric(
+    name="eunoe_search_seconds",
+    kind=Kind.HISTOGRAM,
+    counts="Searches, from the question to the opened records",
+    act="Above 0.05: a large scope, a cold key cache or a slow Redis",
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2),
+)
+SEARCH_RECORDS: Final = Metric(
+    name="eunoe_search_records",
+    kind=Kind.HISTOGRAM,
+    counts="Records a search returned",
+    act="Mostly 0: wrong agent or purpose in the scope, or queries without usable terms",
+    buckets=(0, 1, 2, 5, 10, 20, 50),
+)
+
+METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            DECIDED,
+            BATCH_COMMANDS,
+            TRANSACTION_SECONDS,
+            DEAD_LETTERS,
+            RESTARTS,
+            LANES,
+            PROJECTED,
+            BEHIND,
+            HEALED,
+            CONTROL_OFFSET,
+            SEARCH_SECONDS,
+            SEARCH_RECORDS,
+        )
+    }
+)
+
+
+class Meter(Protocol):
+    """Takes measurements. Neither call blocks or raises."""
+
+    def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
+        """Count ``amount`` on a counter. ``labels``: values, in the order of ``metric.labels``."""
+        ...
+
+    def observe(self, metric: Metric, value: float) -> None:
+        """One value of a histogram."""
+        ...
+
+
+class SilentMeter:
+    """Measures nothing."""
+
+    def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
+        pass
+
+    def observe(self, metric: Metric, value: float) -> None:
+        pass
+
+
+SILENT: Final[Meter] = SilentMeter()
