@@ -1,11 +1,92 @@
-"""`decide`: one command, what is known, the time and the policy in; exactly one fact out. No I/O, clock or chance."""
+"""`decide`: one command, what is known, the time and the policy in; exactly one fact out. No I/O, clock or chance.
 
-from eunoe.domain.known import Known, Opened
-from eunoe.schemas.events import Fact
-from eunoe.schemas.ids import Millis
+Every command is judged in the same order: who asks, the switches, whether it was asked before, then the rules of the
+command: keys and closed subjects, fields, expiry, version, scope. (Remember and correct look at closed subjects before
+asking whether it was asked before, for what would tell dies with the subject.) A refusal is a fact like any other.
+"""
+
+from typing import assert_never
+
+from eunoe.domain import decide_records, decide_subjects, decide_writes
+from eunoe.domain.known import Case, Known, Opened, Refusal
+from eunoe.schemas.commands import (
+    Command,
+    ConfirmMemory,
+    CorrectMemory,
+    ExpireMemory,
+    ForgetMemory,
+    ForgetSubject,
+    IssueKey,
+    PromoteMemory,
+    ReadmitSubject,
+    RejectMemory,
+    RememberMemory,
+    RetractMemory,
+)
+from eunoe.schemas.events import CommandRejected, Fact
+from eunoe.schemas.ids import MemoryId, Millis, is_uuid
 from eunoe.schemas.policy import Policy
+
+__all__ = ["Known", "Opened", "decide"]
 
 
 def decide(opened: Opened, known: Known, now: Millis, policy: Policy, writes_allowed: bool) -> tuple[Fact, ...]:
-    """The outcome of the command: one fact, or none where this command id has its outcome already."""
-    raise NotImplementedError
+    """The outcome of the command: one fact, or none where this command id has its outcome already.
+
+    ``now`` is log time: max(the command's append time, the partition's last decided time).
+    """
+    if known.seen:
+        return ()
+    case = Case(opened=opened, known=known, now=now, policy=policy, writes_allowed=writes_allowed)
+    answer = _judge(case)
+    return (_rejected(opened.command, answer) if isinstance(answer, Refusal) else answer,)
+
+
+def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911 - one line per command
+    match case.opened.command:
+        case RememberMemory() as command:
+            return decide_writes.remember(case, command)
+        case IssueKey() as command:
+            return decide_subjects.issue_key(case, command)
+        case CorrectMemory() as command:
+            return decide_writes.correct(case, command)
+        case PromoteMemory() as command:
+            return decide_records.promote(case, command)
+        case RejectMemory() as command:
+            return decide_records.reject(case, command)
+        case ConfirmMemory() as command:
+            return decide_records.confirm(case, command)
+        case RetractMemory() as command:
+            return decide_records.retract(case, command)
+        case ExpireMemory() as command:
+            return decide_records.expire(case, command)
+        case ForgetMemory() as command:
+            return decide_records.forget(case, command)
+        case ForgetSubject() as command:
+            return decide_subjects.forget_subject(case, command)
+        case ReadmitSubject() as command:
+            return decide_subjects.readmit_subject(case, command)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _rejected(command: Command, refusal: Refusal) -> CommandRejected:
+    return CommandRejected(
+        command=type(command).__name__,
+        reason=refusal.reason,
+        memory_id=refusal.memory_id or _named(command),
+        field=refusal.field,
+        current_version=refusal.current_version,
+    )
+
+
+def _named(command: Command) -> MemoryId | None:
+    """The record a command names. Text that is no id is not repeated: the event is kept for ever."""
+    match command:
+        case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
+            memory_id = draft.memory_id
+        case IssueKey() | ForgetSubject() | ReadmitSubject():
+            return None
+        case _:
+            memory_id = command.memory_id
+    return memory_id if is_uuid(memory_id) else None

@@ -28,8 +28,9 @@ class SubjectState(Struct, frozen=True, kw_only=True, array_like=True, tag=3):
     """The newest generation of a subject; every earlier one is closed.
 
     ``records`` counts the records of this generation, on the subject or about it, that were not forgotten one by one:
-    what forgetting the subject makes unreadable. One that another person's erasure has made unreadable meanwhile is
-    still counted, for finding it would mean walking all of them. ``root_key_id`` is None until a key is asked for.
+    what forgetting the subject makes unreadable; in a closed generation, what it made so. One that another person's
+    erasure has made unreadable meanwhile is still counted, for finding it would mean walking all of them.
+    ``root_key_id`` is None until a key is asked for.
     """
 
     generation: int

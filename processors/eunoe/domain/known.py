@@ -6,7 +6,8 @@ from eunoe.domain.entries import IdempotencyEntry, KeyState, SubjectState, Tenan
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Command
 from eunoe.schemas.events import Reason
-from eunoe.schemas.ids import CommandId, KeyId, MemoryId, PrincipalName
+from eunoe.schemas.ids import CommandId, KeyId, MemoryId, Millis, PrincipalName
+from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Algorithm
 
 
@@ -77,3 +78,13 @@ class Refusal(Struct, frozen=True, kw_only=True):
     field: str | None = None
     memory_id: MemoryId | None = None
     current_version: int | None = None
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """Everything one decision rests on. ``now`` is log time, never before the partition's last decision."""
+
+    opened: Opened
+    known: Known
+    now: Millis
+    policy: Policy
+    writes_allowed: bool

@@ -1,36 +1,208 @@
-"""The ledger as a fold: which entries a command asks for, and what an event makes of the entries it touches.
+"""The ledger as a fold of the log: what an event makes of the entries it touches.
 
-Both `wanted` and `folds` are asked again with what was loaded until they want nothing more: the first answer is what
-the command or event itself names, a later one what a loaded record names (its subjects, the record it would replace).
+`fold` needs the event alone, so a ledger catches up from the log without the commands; and all that it needs had been
+wanted by the command, so after a decision nothing more is loaded. New values are absolute. What is not known of other
+tenants, or of sealed content, is not needed here.
 """
 
-from collections.abc import Mapping
+from typing import assert_never
 
-from eunoe.domain.entries import Entry, LedgerKey
-from eunoe.domain.known import Known
-from eunoe.schemas.commands import Command
-from eunoe.schemas.events import Event
-from eunoe.schemas.ids import CommandId
+from eunoe.domain.entries import (
+    CommandSeen,
+    Entry,
+    IdempotencyEntry,
+    KeyState,
+    LedgerKey,
+    SubjectState,
+    TenantState,
+    bucket_key,
+    command_key,
+    idempotency_key,
+    key_key,
+    memory_key,
+    subject_key,
+    tenant_key,
+)
+from eunoe.domain.ledger_questions import Entries, find, idempotency_of, known, wanted
+from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches
+from eunoe.schemas.events import (
+    CommandDuplicate,
+    CommandRejected,
+    Event,
+    EventHeader,
+    KeyIssued,
+    MemoryAccepted,
+    MemoryConfirmed,
+    MemoryExpired,
+    MemoryForgotten,
+    MemoryPromoted,
+    MemoryQuarantined,
+    MemoryRejected,
+    MemoryRetracted,
+    PartitionOpened,
+    Reason,
+    SubjectForgotten,
+    SubjectReadmitted,
+    SubjectRef,
+)
+from eunoe.schemas.ids import TenantId
 
-Entries = Mapping[LedgerKey, Entry | None]
-"""What was loaded; None: looked for and not there."""
-
-
-def wanted(command_id: CommandId, command: Command, entries: Entries) -> tuple[LedgerKey, ...]:
-    """The keys still missing from ``entries`` to judge the command; empty when it can be judged."""
-    raise NotImplementedError
-
-
-def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
-    """What `decide` is told, once `wanted` is empty."""
-    raise NotImplementedError
+__all__ = ["Entries", "fold", "folds", "idempotency_of", "known", "wanted"]
 
 
 def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
-    """The keys still missing from ``entries`` to fold the event; always a part of what its command wanted."""
-    raise NotImplementedError
+    """The keys still missing from ``entries`` to fold the event; asked again until empty, twice at most."""
+    tenant, fact = event.header.tenant, event.fact
+    keys = [memory_key(tenant, each) for each in touches(fact)]
+    match fact:
+        case MemoryAccepted(draft=draft) | MemoryQuarantined(draft=draft):
+            keys.append(subject_key(tenant, draft.subject))
+            keys += [subject_key(tenant, each) for each in draft.about]
+        case MemoryForgotten() if keys[0] in entries:
+            record = find(entries, keys[0], MemoryState)
+            keys += [] if record is None else [subject_key(tenant, each.subject) for each in _concerned(record)]
+        case KeyIssued(subject=subject, created=True) if subject is not None:
+            keys.append(subject_key(tenant, subject))
+        case SubjectForgotten(subject=subject) | SubjectReadmitted(subject=subject):
+            keys.append(subject_key(tenant, subject))
+    return tuple(key for key in keys if key not in entries)
 
 
 def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
-    """The new values of all entries the event changes. Raises `ImpossibleFact`."""
-    raise NotImplementedError
+    """The new values of all entries the event changes; ``entries`` holds what `folds` asked for.
+
+    Raises `ImpossibleFact` where the entries are not those of the log so far, ``KeyError`` where they were not loaded.
+    """
+    header, fact = event.header, event.fact
+    tenant = header.tenant
+    match fact:
+        case PartitionOpened():
+            return {}
+        case CommandRejected(reason=Reason.NOT_DUE):
+            # Not remembered: the same ExpireMemory is judged again until it is due.
+            return {}
+        case CommandRejected() | CommandDuplicate():
+            return {command_key(tenant, header.command_id): CommandSeen(decided_at=header.decided_at)}
+        case KeyIssued():
+            changed = _issued(entries, tenant, fact)
+        case SubjectForgotten() | SubjectReadmitted():
+            changed = _turned(entries, tenant, fact)
+        case (
+            MemoryAccepted()
+            | MemoryQuarantined()
+            | MemoryPromoted()
+            | MemoryRejected()
+            | MemoryConfirmed()
+            | MemoryRetracted()
+            | MemoryExpired()
+            | MemoryForgotten()
+        ):
+            changed = _recorded(entries, header, fact)
+        case unreachable:
+            assert_never(unreachable)
+    changed[command_key(tenant, header.command_id)] = CommandSeen(decided_at=header.decided_at)
+    if header.idempotency is not None:
+        changed[idempotency_key(tenant, header.idempotency)] = _first(event)
+    return changed
+
+
+_RecordFact = (
+    MemoryAccepted
+    | MemoryQuarantined
+    | MemoryPromoted
+    | MemoryRejected
+    | MemoryConfirmed
+    | MemoryRetracted
+    | MemoryExpired
+    | MemoryForgotten
+)
+
+
+def _recorded(entries: Entries, header: EventHeader, fact: _RecordFact) -> dict[LedgerKey, Entry]:
+    tenant = header.tenant
+    changed: dict[LedgerKey, Entry] = {}
+    for memory_id in touches(fact):
+        key = memory_key(tenant, memory_id)
+        changed[key] = evolve(find(entries, key, MemoryState), memory_id, header, fact)
+    if isinstance(fact, MemoryAccepted | MemoryQuarantined):
+        draft = fact.draft
+        _count(entries, tenant, SubjectRef(subject=draft.subject, generation=draft.generation), 1, changed)
+        for ref in fact.about:
+            _count(entries, tenant, ref, 1, changed)
+    elif isinstance(fact, MemoryForgotten):
+        record = find(entries, memory_key(tenant, fact.memory_id), MemoryState)
+        for ref in () if record is None else _concerned(record):
+            _count(entries, tenant, ref, -1, changed)
+    return changed
+
+
+def _concerned(record: MemoryState) -> tuple[SubjectRef, ...]:
+    return (SubjectRef(subject=record.subject, generation=record.generation), *record.about)
+
+
+def _count(entries: Entries, tenant: TenantId, ref: SubjectRef, change: int, changed: dict[LedgerKey, Entry]) -> None:
+    """One record more or less for the subject; none where the generation is over. The first mention makes the state."""
+    key = subject_key(tenant, ref.subject)
+    state = find(entries, key, SubjectState)
+    if state is None:
+        state = SubjectState(generation=ref.generation, closed=False, root_key_id=None, records=0)
+    if state.generation == ref.generation and not state.closed:
+        changed[key] = SubjectState(
+            generation=state.generation,
+            closed=False,
+            root_key_id=state.root_key_id,
+            records=state.records + change,
+        )
+
+
+def _issued(entries: Entries, tenant: TenantId, fact: KeyIssued) -> dict[LedgerKey, Entry]:
+    if not fact.created:
+        return {}
+    if fact.subject is None or fact.bucket is None:
+        return {tenant_key(tenant): TenantState(incarnation=fact.incarnation, key_id=fact.key_id)}
+    at = subject_key(tenant, fact.subject)
+    state = find(entries, at, SubjectState)
+    if state is not None and (state.closed or state.generation != fact.generation):
+        raise ImpossibleFact("KeyIssued", at, f"generation {fact.generation} is not open")
+    key = KeyState(key_id=fact.key_id, subject=fact.subject, generation=fact.generation, bucket=fact.bucket)
+    return {
+        at: SubjectState(
+            generation=fact.generation,
+            closed=False,
+            root_key_id=fact.root_key_id,
+            records=0 if state is None else state.records,
+        ),
+        key_key(tenant, fact.key_id): key,
+        bucket_key(tenant, fact.subject, fact.generation, fact.bucket): key,
+    }
+
+
+def _turned(entries: Entries, tenant: TenantId, fact: SubjectForgotten | SubjectReadmitted) -> dict[LedgerKey, Entry]:
+    """One entry, however many records there are."""
+    key = subject_key(tenant, fact.subject)
+    state = find(entries, key, SubjectState)
+    closing = isinstance(fact, SubjectForgotten)
+    follows = state is not None and fact.generation == state.generation + (0 if closing else 1)
+    if state is None or not follows or state.closed is closing:
+        raise ImpossibleFact(type(fact).__name__, key, f"generation {fact.generation} does not follow")
+    return {
+        key: SubjectState(
+            generation=fact.generation,
+            closed=closing,
+            root_key_id=state.root_key_id if closing else None,
+            records=state.records if closing else 0,
+        )
+    }
+
+
+def _first(event: Event) -> IdempotencyEntry:
+    """What a repetition of this request will be answered with."""
+    header, fact = event.header, event.fact
+    touched = touches(fact)
+    return IdempotencyEntry(
+        first_command_id=header.command_id,
+        payload_digest=header.payload_digest or b"",
+        memory_id=touched[0] if touched else None,
+        version=getattr(fact, "version", 1) if touched else None,
+        decided_at=header.decided_at,
+    )

@@ -1,0 +1,171 @@
+"""Commands about one record that exists: promote, reject, confirm, retract, expire, forget."""
+
+from eunoe.domain.identity import gate, not_own, repeated, writing_gate
+from eunoe.domain.known import Case, Refusal
+from eunoe.domain.memory import MemoryState, Step, allowed
+from eunoe.domain.retention import still_running
+from eunoe.schemas.commands import (
+    ConfirmMemory,
+    ExpireMemory,
+    ForgetMemory,
+    PromoteMemory,
+    RejectMemory,
+    RetractMemory,
+)
+from eunoe.schemas.events import (
+    Fact,
+    MemoryConfirmed,
+    MemoryExpired,
+    MemoryForgotten,
+    MemoryPromoted,
+    MemoryRejected,
+    MemoryRetracted,
+    Reason,
+    SupersededRef,
+)
+from eunoe.schemas.ids import TenantId, is_name
+from eunoe.schemas.values import Action, Confirmation, Trust
+
+
+def promote(case: Case, command: PromoteMemory) -> Fact | Refusal:
+    """A human reviewer other than the author lets a quarantined record into use, verified (A18–A21)."""
+    objection = writing_gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
+    if objection is not None:
+        return objection
+    record = _present(case)
+    if isinstance(record, Refusal):
+        return record
+    return (
+        not_own(case, record)
+        or _steps(record, command.expected_version, Step.PROMOTED)
+        or still_running(record, case.now)
+        or _promoted(case, record)
+    )
+
+
+def _promoted(case: Case, record: MemoryState) -> Fact | Refusal:
+    """A correction replaces a record that is still active, or it is not promoted: the author must look again (A25)."""
+    replaced = None
+    if record.supersedes is not None:
+        old = case.known.superseded
+        if old is None:
+            return Refusal(reason=Reason.NOT_FOUND, field="supersedes", memory_id=record.supersedes)
+        if case.known.superseded_closed:
+            return Refusal(reason=Reason.SUBJECT_CLOSED, field="supersedes", memory_id=old.memory_id)
+        if allowed(old, Step.SUPERSEDED) is None:
+            return Refusal(
+                reason=Reason.WRONG_STATE, field="supersedes", memory_id=old.memory_id, current_version=old.version
+            )
+        replaced = SupersededRef(memory_id=old.memory_id, version=old.version + 1)
+    return MemoryPromoted(
+        memory_id=record.memory_id, version=record.version + 1, trust=Trust.VERIFIED, supersedes=replaced
+    )
+
+
+def reject(case: Case, command: RejectMemory) -> Fact | Refusal:
+    """A human reviewer keeps a quarantined record out for good."""
+    objection = gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
+    if objection is not None:
+        return objection
+    if not is_name(command.reason):
+        return Refusal(reason=Reason.INVALID_FIELD, field="reason")
+    record = _present(case)
+    if isinstance(record, Refusal):
+        return record
+    return _steps(record, command.expected_version, Step.REJECTED) or MemoryRejected(
+        memory_id=record.memory_id, version=record.version + 1, reason=command.reason
+    )
+
+
+def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
+    """A human reviewer other than the author stands behind a statement that was only proposed."""
+    objection = writing_gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
+    if objection is not None:
+        return objection
+    record = _present(case)
+    if isinstance(record, Refusal):
+        return record
+    return (
+        not_own(case, record)
+        or _steps(record, command.expected_version, Step.CONFIRMED)
+        or (None if record.confirmation is Confirmation.PROPOSED else _wrong_state(record))
+        or still_running(record, case.now)
+        or MemoryConfirmed(memory_id=record.memory_id, version=record.version + 1)
+    )
+
+
+def retract(case: Case, command: RetractMemory) -> Fact | Refusal:
+    """The author, as a writer, or a human reviewer takes a record back."""
+    objection = _writer_or_reviewer(case, command.tenant) or repeated(case, command.idempotency)
+    if objection is not None:
+        return objection
+    record = _present(case)
+    if isinstance(record, Refusal):
+        return record
+    author = record.author == case.opened.principal
+    return (
+        gate(case, Action.WRITE if author else Action.REVIEW, command.tenant)
+        or _steps(record, command.expected_version, Step.RETRACTED)
+        or MemoryRetracted(memory_id=record.memory_id, version=record.version + 1)
+    )
+
+
+def expire(case: Case, command: ExpireMemory) -> Fact | Refusal:
+    """The sweeper says that a record's time is over. Judged again by log time: its clock may be wrong (A36)."""
+    objection = gate(case, Action.EXPIRE, command.tenant)
+    if objection is not None:
+        return objection
+    record = _present(case)
+    if isinstance(record, Refusal):
+        return record
+    objection = _steps(record, command.expected_version, Step.EXPIRED)
+    if objection is not None:
+        return objection
+    if command.expires_at != record.expires_at:
+        return Refusal(reason=Reason.INVALID_FIELD, field="expires_at")
+    if case.now < record.expires_at:
+        return Refusal(reason=Reason.NOT_DUE, current_version=record.version)
+    return MemoryExpired(memory_id=record.memory_id, version=record.version + 1)
+
+
+def forget(case: Case, command: ForgetMemory) -> Fact | Refusal:
+    """One record goes, whatever its state and version: the right to have it gone does not depend on either.
+
+    What is not there, or gone already, is a refusal and never looks like a success (M19).
+    """
+    objection = gate(case, Action.ERASE, command.tenant) or repeated(case, command.idempotency)
+    if objection is not None:
+        return objection
+    record = _present(case)
+    if isinstance(record, Refusal):
+        return record
+    return _steps(record, record.version, Step.FORGOTTEN) or MemoryForgotten(
+        memory_id=record.memory_id, version=record.version + 1
+    )
+
+
+def _present(case: Case) -> MemoryState | Refusal:
+    """The record the command names; one of a closed generation is gone for every command."""
+    record = case.known.memory
+    if record is None:
+        return Refusal(reason=Reason.NOT_FOUND, field="memory_id")
+    if case.known.memory_closed:
+        return Refusal(reason=Reason.SUBJECT_CLOSED)
+    return record
+
+
+def _steps(record: MemoryState, expected: int, step: Step) -> Refusal | None:
+    """The record is at the version its caller saw (A20), and the table has the step."""
+    if record.version != expected:
+        return Refusal(reason=Reason.VERSION_CONFLICT, current_version=record.version)
+    return _wrong_state(record) if allowed(record, step) is None else None
+
+
+def _wrong_state(record: MemoryState) -> Refusal:
+    return Refusal(reason=Reason.WRONG_STATE, field="lifecycle", current_version=record.version)
+
+
+def _writer_or_reviewer(case: Case, tenant: TenantId) -> Refusal | None:
+    """Whoever has neither right is told so before learning whether the record exists."""
+    as_writer = gate(case, Action.WRITE, tenant)
+    return as_writer and (gate(case, Action.REVIEW, tenant) and as_writer)

@@ -1,0 +1,81 @@
+"""Who may do what: the rules about the principal, asked before anything else, and about a request made twice."""
+
+from typing import Final
+
+from eunoe.domain.known import Case, Refusal
+from eunoe.domain.memory import MemoryState
+from eunoe.schemas.commands import Draft
+from eunoe.schemas.events import CommandDuplicate, Reason
+from eunoe.schemas.ids import TenantId, is_name
+from eunoe.schemas.policy import SIGNED_ACTIONS, PrincipalRule
+from eunoe.schemas.values import Action, Algorithm, PrincipalKind, Sensitivity
+
+IDEMPOTENCY_BYTES: Final = 16
+_SENSITIVITY_RANK: Final = {each: rank for rank, each in enumerate(Sensitivity)}
+
+
+def gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
+    """The principal may do this in this tenant, said so in the way the action asks for."""
+    if not is_name(tenant):
+        return Refusal(reason=Reason.INVALID_FIELD, field="tenant")
+    rule = case.policy.principals.get(case.opened.principal)
+    if rule is None:
+        return Refusal(reason=Reason.NOT_ALLOWED, field="principal")
+    if rule.tenants is not None and tenant not in rule.tenants:
+        return Refusal(reason=Reason.FOREIGN_TENANT, field="tenant")
+    return _granted(case, rule, action)
+
+
+def _granted(case: Case, rule: PrincipalRule, action: Action) -> Refusal | None:
+    if action not in rule.actions:
+        return Refusal(reason=Reason.NOT_ALLOWED, field=action.value)
+    # A service never reviews, whatever it was granted: a model must not let its own memory into use (A21).
+    if action is Action.REVIEW and rule.kind is not PrincipalKind.HUMAN:
+        return Refusal(reason=Reason.NOT_ALLOWED, field=action.value)
+    if action in SIGNED_ACTIONS and case.opened.algorithm is not Algorithm.ED25519:
+        return Refusal(reason=Reason.SIGNATURE_REQUIRED, field=action.value)
+    return None
+
+
+def writing_gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
+    """`gate`, for what adds to memory or brings it into use. The switch never holds up taking back or forgetting."""
+    return gate(case, action, tenant) or (None if case.writes_allowed else Refusal(reason=Reason.WRITES_OFF))
+
+
+def source_allowed(case: Case, draft: Draft) -> Refusal | None:
+    """What the principal may claim about where a statement comes from and how protected it is.
+
+    The gate was passed, so the principal is in the policy.
+    """
+    rule = case.policy.principals[case.opened.principal]
+    kinds = rule.source_kinds
+    if draft.source_kind not in case.policy.sources or (kinds is not None and draft.source_kind not in kinds):
+        return Refusal(reason=Reason.SOURCE_NOT_ALLOWED, field="source_kind")
+    if _SENSITIVITY_RANK[draft.sensitivity] > _SENSITIVITY_RANK[rule.max_sensitivity]:
+        return Refusal(reason=Reason.NOT_ALLOWED, field="sensitivity")
+    return None
+
+
+def not_own(case: Case, record: MemoryState) -> Refusal | None:
+    """Nobody judges what they wrote themselves."""
+    if record.author == case.opened.principal:
+        return Refusal(reason=Reason.OWN_MEMORY)
+    return None
+
+
+def repeated(case: Case, idempotency: bytes) -> CommandDuplicate | Refusal | None:
+    """The answer to a request made before, under another command id; None for a new one.
+
+    An entry lapses by log time. Where the body could not be opened there is no digest to compare, and the rules that
+    follow say why it could not.
+    """
+    if len(idempotency) != IDEMPOTENCY_BYTES:
+        return Refusal(reason=Reason.INVALID_FIELD, field="idempotency")
+    entry, opened = case.known.idempotency, case.opened
+    if entry is None or case.now - entry.decided_at > case.policy.idempotency_retention:
+        return None
+    if opened.failure is not None:
+        return None
+    if opened.digests is None or opened.digests.payload != entry.payload_digest:
+        return Refusal(reason=Reason.IDEMPOTENCY_MISMATCH, field="idempotency")
+    return CommandDuplicate(first_command_id=entry.first_command_id, memory_id=entry.memory_id, version=entry.version)
