@@ -102,6 +102,7 @@ class Acquisition:
             if not any(first <= following and start - 1 <= last for first, last in self.accepted):
                 raise CommandsLost(commands.topic, partition, following, start)
             following = Offset(start)
+        consumer.assign([commands])
         consumer.seek(commands, following)
         return Marks(position=marks.position, next_input=following, decided_at=marks.decided_at)
 
