@@ -1,0 +1,117 @@
+"""Asking the read model: under the tenant's index key, and not before it has the position asked for."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from redis.asyncio import Redis
+
+from eunoe.crypto.errors import KeyClosed
+from eunoe.crypto.keyring import Keyring
+from eunoe.readmodels.errors import ForeignToken, NotYet, UnknownPlace
+from eunoe.readmodels.recall import keys as names
+from eunoe.readmodels.recall.analyse import Analyser
+from eunoe.readmodels.recall.candidates import Refused
+from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored
+from eunoe.readmodels.store import answers
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.schemas.ids import Offset, Pseudonym, TenantId
+from eunoe.schemas.outcomes import Token
+
+A = TypeVar("A")
+
+_FIRST_PAUSE_S: Final = 0.002
+_LONGEST_PAUSE_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a tenant's records are, and under which key. ``index`` None: nothing of the tenant is readable here."""
+
+    prefix: Prefix
+    index: TenantIndex | None
+    subject: Pseudonym | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Asker:
+    """Keeps opened index keys, at most ``kept`` of them."""
+
+    redis: Redis
+    installation: Installation
+    keyring: Keyring
+    analyser: Callable[[TenantId], Analyser]
+    generation: int
+    kept: int = 1_000
+    _indexes: OrderedDict[TenantId, TenantIndex] = field(default_factory=OrderedDict)
+
+    def prefix(self, tenant: TenantId) -> Prefix:
+        partition = self.installation.partition_of(tenant)
+        return Prefix(self.installation.log_id, partition, names.MODEL, self.generation)
+
+    def least(self, tenant: TenantId, after: str | None) -> Offset:
+        """The position that ``after`` asks for. Raises `BadToken`, `ForeignToken` or `UnknownPlace`."""
+        if after is None:
+            return Offset(0)
+        token = Token.parse(after)
+        if token.log_id != self.installation.log_id:
+            raise ForeignToken(expected=self.installation.log_id, found=token.log_id)
+        if token.partition != (own := self.installation.partition_of(tenant)):
+            raise UnknownPlace(f"it is of partition {token.partition}, the tenant lives in {own}")
+        return token.position
+
+    async def ask(
+        self,
+        tenant: TenantId,
+        subject: str | None,
+        call: Callable[[Place], Awaitable[A | Refused]],
+        wanted: Offset,
+        timeout: float,
+    ) -> A:
+        """The answer of ``call``, once the model has ``wanted`` and the key is the one it was built with.
+
+        Raises `NotYet` after ``timeout`` seconds, `StoreUnavailable`, or what opening the index key raises.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline, pause = clock() + timeout, _FIRST_PAUSE_S
+        while True:
+            with answers("searching"):
+                place = await self._place(tenant, subject)
+                answer = await call(place)
+            if not isinstance(answer, Refused):
+                return answer
+            if answer.why == "key":
+                self._indexes.pop(tenant, None)
+            left = deadline - clock()
+            if left <= 0:
+                raise NotYet(names.MODEL, place.prefix.partition, wanted, answer.position, timeout)
+            await asyncio.sleep(min(pause, left))
+            pause = min(_LONGEST_PAUSE_S, pause * 2)
+
+    async def _place(self, tenant: TenantId, subject: str | None) -> Place:
+        prefix = self.prefix(tenant)
+        try:
+            index = await self._index(prefix, tenant)
+            named = None if subject is None or index is None else (await self.keyring.tenant(tenant)).pseudonym(subject)
+        except KeyClosed:
+            return Place(prefix=prefix, index=None, subject=None)
+        return Place(prefix=prefix, index=index, subject=named)
+
+    async def _index(self, prefix: Prefix, tenant: TenantId) -> TenantIndex | None:
+        known = self._indexes.get(tenant)
+        if known is not None:
+            self._indexes.move_to_end(tenant)
+            return known
+        stored = await read_stored(self.redis, prefix, tenant)
+        if stored is None:
+            return None
+        keys = await self.keyring.tenant(tenant)
+        found = open_index(keys, prefix.log_id, stored, self.analyser(tenant).version)
+        if found is not None:
+            self._indexes[tenant] = found
+            while len(self._indexes) > self.kept:
+                self._indexes.popitem(last=False)
+        return found

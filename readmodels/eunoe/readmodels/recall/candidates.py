@@ -1,0 +1,179 @@
+"""The one call that finds candidates: hard filters first, then scores, inside Redis and inside the caller's scopes.
+
+Redis ranks; `score_of` then works a hit's score out once more with the ranking itself, from the counts that come with
+it, so the numbers a caller sees are those of `eunoe.readmodels.recall.rank`, term by term.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+
+from eunoe.crypto.keys import IndexKey
+from eunoe.readmodels.recall import keys as names
+from eunoe.readmodels.recall.analyse import WORD, DocumentTerms, QueryTerms, Term
+from eunoe.readmodels.recall.explain import Score
+from eunoe.readmodels.recall.index_key import TenantIndex
+from eunoe.readmodels.recall.rank import Bm25, CountedScope, Document, Overlap
+from eunoe.readmodels.recall.scope import Filters, ReadScope
+from eunoe.readmodels.store import text, texts
+from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.schemas.ids import MemoryId, Offset, Pseudonym, TenantId
+
+AnyRanking = Bm25 | Overlap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One search of one caller. ``cap``: how many postings of a term are read at most, in the order of impact."""
+
+    scope: ReadScope
+    filters: Filters
+    subject: Pseudonym | None
+    key: IndexKey | None
+    query: QueryTerms
+    ranking: AnyRanking
+    cap: int
+    least: Offset
+
+    @property
+    def terms(self) -> Sequence[tuple[Term, float]]:
+        """The terms that count in this ranking; none where the tenant has no index."""
+        if self.key is None:
+            return ()
+        if isinstance(self.ranking, Overlap):
+            return [(term, self.ranking.per_word) for term, _ in self.query.weights if term.startswith(WORD)]
+        return self.query.weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A stored record, and how often it holds each term of the request, in their order."""
+
+    document: bytes
+    head: names.Head
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """``excluded``: how many of the ``examined`` records failed each filter first. ``capped``: a list was not read to
+    its end, and a record below could be among the best. ``counted``: the scope's counts, of the terms asked."""
+
+    marks: Mapping[str, str]
+    counted: CountedScope
+    hits: Sequence[Hit]
+    excluded: Mapping[str, int]
+    examined: int
+    capped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """``why``: ``behind`` (the position asked for is not reached) or ``key`` (the index key is another one now)."""
+
+    why: str
+    position: Offset
+
+
+async def search(
+    redis: Redis, functions: LoadedFunctions, prefix: Prefix, request: Request, wanted: int
+) -> Found | Refused:
+    """The best ``wanted`` records, best first, or why there is no answer. One round trip, one view of the data."""
+    answer = await functions.call(redis, "search", (prefix.watermark,), _arguments(request, wanted))
+    if answer[0] != 1:
+        return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
+    _, marks, records, holding, hits, excluded, examined, capped, _ = answer
+    return Found(
+        marks=texts(marks),
+        counted=CountedScope(
+            records=int(records),
+            frequencies={term: int(count) for (term, _), count in zip(request.terms, holding, strict=True)},
+        ),
+        hits=[Hit(document=document, head=names.Head.unpack(document), counts=counts) for document, counts in hits],
+        excluded={reason: int(count) for reason, count in _pairs(excluded)},
+        examined=int(examined),
+        capped=capped == 1,
+    )
+
+
+async def fetch(  # noqa: PLR0917  # where, whose, and which
+    redis: Redis,
+    functions: LoadedFunctions,
+    prefix: Prefix,
+    tenant: TenantId,
+    index: TenantIndex | None,
+    memory_id: MemoryId,
+    least: Offset,
+) -> tuple[Mapping[str, str], bytes | None] | Refused:
+    """The marks and the document of an active record of the tenant, whatever its scope; None where there is none."""
+    arguments = (tenant, "" if index is None else index.key_id, least, names.memory_bytes(memory_id))
+    answer = await functions.call(redis, "fetch", (prefix.watermark,), arguments)
+    if answer[0] != 1:
+        return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
+    return texts(answer[1]), answer[2]
+
+
+def score_of(request: Request, hit: Hit, counted: CountedScope, identity: str) -> Score | None:
+    """The hit's score as the ranking itself has it."""
+    member = hit.head.member
+    held = tuple((term, count) for (term, _), count in zip(request.terms, hit.counts, strict=True) if count)
+    document = Document(
+        id=identity,
+        terms=DocumentTerms(counts=held, length=member.length, clipped=False),
+        confidence=member.confidence / 100,
+        created_at=member.created_at,
+    )
+    return request.ranking.score(request.query, document, counted, request.filters.at)
+
+
+def _arguments(request: Request, wanted: int) -> list[Any]:
+    scope, filters = request.scope, request.filters
+    own, shared = names.scope_name(scope.agent, scope.purpose), names.scope_name(None, scope.purpose)
+    arguments: list[Any] = [
+        scope.tenant,
+        "" if request.key is None else request.key.key_id,
+        request.least,
+        own,
+        shared,
+        filters.at,
+        filters.known_until,
+        filters.known_since,
+        int(filters.require_provenance),
+        filters.mask,
+        filters.surface or "",
+        request.subject or "",
+        request.cap,
+        wanted,
+        *_weights(request.ranking),
+    ]
+    if request.key is None:
+        return arguments
+    words = [term for term, _ in request.terms]
+    for (term, weight), mine, ours in zip(
+        request.terms, request.key.tokens(own, words), request.key.tokens(shared, words), strict=True
+    ):
+        arguments += (mine, ours, weight, int(term not in request.query.feedback))
+    return arguments
+
+
+def _weights(ranking: AnyRanking) -> tuple[float, ...]:
+    """Confidence, recency, half-life, flat, and BM25's k1 + 1, c0, c1: its norm is c0 + c1 * length."""
+    if isinstance(ranking, Overlap):
+        return (1.0, 1.0, ranking.recency.half_life, 1, 1.0, 0.0, 0.0)
+    k1, b = ranking.k1, ranking.b
+    norm = (k1 * (1.0 - b), k1 * b / ranking.average_length)
+    return (ranking.confidence, ranking.recency_weight, ranking.recency.half_life, 0, k1 + 1.0, *norm)
+
+
+def _pairs(flat: Sequence[Any]) -> Sequence[tuple[str, Any]]:
+    return [(text(name), value) for name, value in zip(flat[::2], flat[1::2], strict=True)]
+
+
+def at_most(query: QueryTerms, terms: int) -> QueryTerms:
+    """``query`` with its first ``terms`` terms, marked as clipped where it had more."""
+    if len(query.weights) <= terms:
+        return query
+    return QueryTerms(weights=query.weights[:terms], unusable=query.unusable, clipped=True)

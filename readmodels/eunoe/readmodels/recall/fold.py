@@ -1,0 +1,201 @@
+"""`recall` as a fold of ``memory-lifecycle``: what each event does to the read model, as operations of one apply call.
+
+Only accepted and quarantined records are opened, for their terms; everything later is done to what is stored, inside
+Redis, without a key. A quarantined record is stored with the postings it would have and stands in no index. An erased
+record leaves nothing; a record whose key is unknown stops the fold, after another look.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from redis.asyncio import Redis
+
+from eunoe.crypto.errors import KeyClosed, KeyUnknown
+from eunoe.crypto.keyring import Keyring
+from eunoe.crypto.keys import DataCipher, TenantKeys
+from eunoe.readmodels.recall import keys as names
+from eunoe.readmodels.recall.analyse import Analyser
+from eunoe.readmodels.recall.errors import KeyStillUnknown
+from eunoe.readmodels.recall.functions import RECALL
+from eunoe.readmodels.recall.index_key import TenantIndex, make_index, open_index, read_stored
+from eunoe.readmodels.recall.rank import Bm25
+from eunoe.readmodels.recall.stored import document_of
+from eunoe.readmodels.source import Positioned
+from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Operation
+from eunoe.schemas import events
+from eunoe.schemas.codec import BODIES
+from eunoe.schemas.commands import MemoryBody
+from eunoe.schemas.events import Event
+from eunoe.schemas.ids import KeyId, MemoryId, Millis, TenantId, new_id
+from eunoe.schemas.topics import Topic
+from eunoe.schemas.values import Confirmation
+
+Draughted = events.MemoryAccepted | events.MemoryQuarantined
+
+
+class KeysPassed(Protocol):
+    """Filled by `apps` from the foundations: the read models `keys` and `subjects`."""
+
+    async def wait(self, tenant: TenantId) -> None:
+        """Returns when both have passed the end offsets read after this call. Raises ``KeySourceUnavailable``."""
+        ...
+
+
+def one_analyser(_: TenantId) -> Analyser:
+    """English for every tenant."""
+    return Analyser()
+
+
+@dataclass(slots=True, kw_only=True)
+class RecallModel:
+    """The read model for the projector. One per process: it caches opened index keys, and nothing else.
+
+    ``ranking`` gives the document's side of the score, by which posting lists are ordered; what it changes takes
+    effect with a new generation.
+    """
+
+    redis: Redis
+    keyring: Keyring
+    passed: KeysPassed
+    analyser: Callable[[TenantId], Analyser] = one_analyser
+    ranking: Bm25 = field(default_factory=Bm25)
+    make_id: Callable[[], str] = new_id
+    functions: LoadedFunctions = field(default_factory=RECALL.load)
+    name: str = names.MODEL
+    source: Topic = Topic.LIFECYCLE
+    _indexes: dict[tuple[str, TenantId], TenantIndex] = field(default_factory=dict)
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
+        """The operations of each record, in order. Raises `KeyStillUnknown`, `AnalyserChanged` or a crypto error."""
+        seen: dict[TenantId, tuple[TenantIndex | None, list[Operation]]] = {}
+        return [await self._fold_one(prefix, record, seen) for record in records]
+
+    async def tend(self, prefix: Prefix, caught_up_at: Millis | None = None, records: int = 20) -> bool:
+        """Remove at most ``records`` records of forgotten subjects; True while there are more. Repeat-safe.
+
+        They are unreadable already; this frees what they take. Twenty a call keeps it under 2 ms. ``caught_up_at``:
+        when the caller saw itself at the end of the log, by which readers know how far behind the model may be.
+        """
+        args = (records, "" if caught_up_at is None else caught_up_at)
+        return bool(await self.functions.call(self.redis, "sweep", (prefix.watermark,), args))
+
+    async def _fold_one(
+        self,
+        prefix: Prefix,
+        record: Positioned[Event],
+        seen: dict[TenantId, tuple[TenantIndex | None, list[Operation]]],
+    ) -> Sequence[Operation]:
+        event = record.value
+        fact, tenant = event.fact, event.header.tenant
+        if isinstance(fact, Draughted):
+            if tenant not in seen:
+                seen[tenant] = await self._index(prefix, tenant)
+            index, first = seen[tenant]
+            operations = [*first, *await self._put(record.offset, event, fact, index)]
+            first.clear()
+            return operations
+        if isinstance(fact, events.SubjectForgotten):
+            self.keyring.evict_subject(tenant, fact.subject)
+        return change_of(fact, tenant)
+
+    async def _put(self, offset: int, event: Event, fact: Draughted, index: TenantIndex | None) -> Sequence[Operation]:
+        operations: list[Operation] = []
+        if isinstance(fact, events.MemoryAccepted) and fact.supersedes is not None:
+            operations.append(_drop(event.header.tenant, fact.supersedes.memory_id))
+        body = None if index is None else await self._open(event.header.tenant, fact)
+        if body is not None and index is not None:
+            terms = self.analyser(event.header.tenant).document(body.statement)
+            document = document_of(offset, event.header, fact, body, terms, index.key, self.ranking)
+            operations.append(("recall.put", offset, document))
+        return operations
+
+    async def _open(self, tenant: TenantId, fact: Draughted) -> MemoryBody | None:
+        """The body; None where it is erased."""
+        draft = fact.draft
+        cipher = self.keyring.cached_data_cipher(tenant, draft.key_id, draft.subject, draft.generation)
+        if cipher is None:
+            try:
+                cipher = await self._cipher(tenant, fact)
+            except KeyClosed:
+                return None
+        return BODIES.decode(cipher.open(draft.memory_id, draft.body_version, draft.body))
+
+    async def _cipher(self, tenant: TenantId, fact: Draughted) -> DataCipher:
+        draft = fact.draft
+        claim = (tenant, draft.key_id, draft.subject, draft.generation, draft.expires_at)
+        try:
+            return await self.keyring.data_cipher(*claim)
+        except KeyUnknown:
+            await self.passed.wait(tenant)
+        try:
+            return await self.keyring.data_cipher(*claim)
+        except KeyUnknown as error:
+            raise KeyStillUnknown(tenant, draft.key_id) from error
+
+    async def _index(self, prefix: Prefix, tenant: TenantId) -> tuple[TenantIndex | None, list[Operation]]:
+        """The tenant's index key, with the operation that stores it where Redis does not have it (any more).
+
+        What is stored wins, then what this process made for a step that is still on its way; None: tenant forgotten.
+        """
+        try:
+            keys = await self._tenant_keys(tenant)
+        except KeyClosed:
+            return None, []
+        version, known = self.analyser(tenant).version, self._indexes.get((str(prefix), tenant))
+        stored = await read_stored(self.redis, prefix, tenant)
+        if known is not None and (stored is None or stored == known.stored):
+            found: TenantIndex | None = known
+        else:
+            found = None if stored is None else open_index(keys, prefix.log_id, stored, version)
+        if found is None or found.key.meta.incarnation != keys.incarnation:
+            found = make_index(keys, prefix.log_id, prefix.generation, KeyId(self.make_id()), version)
+        self._indexes[str(prefix), tenant] = found
+        if stored == found.stored:
+            return found, []
+        return found, [("SET", prefix.key(names.index_key(tenant)), found.stored)]
+
+    async def _tenant_keys(self, tenant: TenantId) -> TenantKeys:
+        try:
+            return await self.keyring.tenant(tenant)
+        except KeyUnknown:
+            await self.passed.wait(tenant)
+        try:
+            return await self.keyring.tenant(tenant)
+        except KeyUnknown as error:
+            raise KeyStillUnknown(tenant, None) from error
+
+
+def _drop(tenant: TenantId, memory_id: MemoryId) -> Operation:
+    return ("recall.drop", tenant, names.memory_bytes(memory_id))
+
+
+_ENDS: Final = (
+    events.MemoryRejected,
+    events.MemoryRetracted,
+    events.MemoryExpired,
+    events.MemoryForgotten,
+)  # fmt: skip
+_CONFIRMED: Final = names.confirmation_grade(Confirmation.CONFIRMED)
+
+
+def change_of(fact: events.Fact, tenant: TenantId) -> Sequence[Operation]:
+    """What a fact that brings no record does to those there are. Pure; most facts do nothing here."""
+    if isinstance(fact, _ENDS):
+        return (_drop(tenant, fact.memory_id),)
+    match fact:
+        case events.MemoryPromoted(memory_id=memory_id, version=version, trust=trust, supersedes=supersedes):
+            put_into_use: Operation = (
+                "recall.promote", tenant, names.memory_bytes(memory_id), names.trust_grade(trust), version,
+            )  # fmt: skip
+            return (put_into_use,) if supersedes is None else (_drop(tenant, supersedes.memory_id), put_into_use)
+        case events.MemoryConfirmed(memory_id=memory_id, version=version):
+            return (("recall.confirm", tenant, names.memory_bytes(memory_id), _CONFIRMED, version),)
+        case events.SubjectForgotten(subject=subject, generation=generation):
+            return (("recall.close", tenant, subject, generation),)
+        case events.SubjectReadmitted(subject=subject, generation=generation):
+            return (("recall.readmit", tenant, subject, generation),)
+        case _:
+            return ()

@@ -1,0 +1,83 @@
+"""The key that blinds a tenant's search terms in one generation of the read model: made, stored and opened here.
+
+The projector makes it, wraps it under the tenant key and stores it with the first record that needs it, in the same
+step. Search terms are blinded under it, so what Redis holds tells no word without the tenant key; it dies with the
+generation and with the tenant.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from redis.asyncio import Redis
+
+from eunoe.crypto.cipher import new_key
+from eunoe.crypto.hierarchy import KeyKind, KeyMeta, WrappedKey, unwrap_key, wrap_key
+from eunoe.crypto.keys import IndexKey, TenantKeys
+from eunoe.readmodels.recall import keys as names
+from eunoe.readmodels.recall.errors import AnalyserChanged, UnreadableStored
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.schemas.ids import Bucket, KeyId, LogId, Millis, TenantId
+
+ID_BYTES: Final = 36
+
+
+class _Stored(msgspec.Struct, frozen=True, array_like=True):
+    key: WrappedKey
+    analyser: str
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(_Stored)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantIndex:
+    """An opened index key, and the bytes it is stored as. ``analyser`` names the rules that made the terms."""
+
+    key: IndexKey
+    stored: bytes
+    analyser: str
+
+    @property
+    def key_id(self) -> KeyId:
+        return self.key.key_id
+
+
+def make_index(tenant_keys: TenantKeys, log_id: LogId, generation: int, key_id: KeyId, analyser: str) -> TenantIndex:
+    """A fresh index key of the tenant for this generation."""
+    plain = new_key()
+    meta = KeyMeta(
+        key_id=key_id,
+        kind=KeyKind.INDEX,
+        tenant=tenant_keys.tenant,
+        incarnation=tenant_keys.incarnation,
+        generation=generation,
+        bucket=Bucket(names.MODEL),
+        created_at=Millis(0),
+    )
+    wrapped = wrap_key(tenant_keys, log_id, plain, meta)
+    stored = key_id.encode() + msgspec.msgpack.encode(_Stored(wrapped, analyser))
+    return TenantIndex(key=IndexKey(meta, plain), stored=stored, analyser=analyser)
+
+
+def open_index(tenant_keys: TenantKeys, log_id: LogId, stored: bytes, analyser: str) -> TenantIndex | None:
+    """The stored key; None where it belongs to an earlier incarnation of the tenant, whose key is destroyed.
+
+    Raises `AnalyserChanged` where other rules made the terms, `UnreadableStored`, or ``SealBroken``.
+    """
+    try:
+        found = _DECODER.decode(stored[ID_BYTES:])
+    except msgspec.MsgspecError as error:
+        raise UnreadableStored("index key") from error
+    if found.key.incarnation != tenant_keys.incarnation:
+        return None
+    if found.analyser != analyser:
+        raise AnalyserChanged(tenant_keys.tenant, found.analyser, analyser)
+    plain = unwrap_key(tenant_keys, log_id, found.key)
+    return TenantIndex(key=IndexKey(found.key, plain), stored=stored, analyser=analyser)
+
+
+async def read_stored(redis: Redis, prefix: Prefix, tenant: TenantId) -> bytes | None:
+    """The bytes the tenant's index key is stored as, or None."""
+    found: Any = await redis.get(prefix.key(names.index_key(tenant)))
+    return None if found is None else bytes(found)

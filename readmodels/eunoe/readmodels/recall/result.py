@@ -1,0 +1,93 @@
+"""What a read gives back: the records, why these, what was left out by which filter, and how fresh the answer is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from eunoe.readmodels.recall.budget import Skipped
+from eunoe.readmodels.recall.explain import Contribution
+from eunoe.schemas.ids import AgentId, LogId, MemoryId, Millis, Offset, Partition, PrincipalName
+from eunoe.schemas.values import Confirmation, MemoryClass, Sensitivity, SourceKind, Trust, Visibility
+
+
+class Empty(StrEnum):
+    """Why a search could find nothing at all, whatever there is."""
+
+    NO_WORDS = "no_words"
+    ONLY_STOP_WORDS = "only_stop_words"
+
+
+class Warned(StrEnum):
+    """What the caller should know about its query."""
+
+    QUERY_CLIPPED = "query_clipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalledMemory:
+    """A record in use. ``score`` is the sum of ``terms``; both are 0 and empty in an exact read. Instants in ms."""
+
+    memory_id: MemoryId
+    version: int
+    statement: str
+    score: float
+    terms: tuple[Contribution, ...]
+    kind: str
+    memory_class: MemoryClass
+    claim_key: str | None
+    agent: AgentId
+    visibility: Visibility
+    purposes: tuple[str, ...]
+    surfaces: tuple[str, ...]
+    source_kind: SourceKind
+    source_uri: str | None
+    event_ids: tuple[str, ...]
+    provenance: str | None
+    principal: PrincipalName
+    trust: Trust
+    confirmation: Confirmation
+    confidence: float
+    sensitivity: Sensitivity
+    retention: str | None
+    observed_at: Millis | None
+    created_at: Millis
+    valid_from: Millis | None
+    valid_until: Millis | None
+    expires_at: Millis
+    external_id: str | None
+    policy_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """How far the read model was. ``position``: the next offset of ``memory-lifecycle`` it will fold.
+
+    ``log_time``: the log time of the last record folded. ``lag`` (ms): how long ago its projector last stood at the end
+    of the log; None where no projector said so.
+    """
+
+    log_id: LogId
+    partition: Partition
+    position: Offset
+    log_time: Millis | None
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """``excluded``: of the ``examined`` records of the scope, how many each hard filter refused first.
+
+    ``capped``: a posting list was not read to its end and something below might have ranked among these. ``skipped``
+    did not fit the budget; ``used_tokens`` is what ``records`` cost. ``token`` proves how much of the log is in here.
+    """
+
+    records: tuple[RecalledMemory, ...]
+    excluded: Mapping[str, int]
+    examined: int
+    capped: bool
+    skipped: tuple[Skipped, ...]
+    used_tokens: int
+    freshness: Freshness
+    token: str
+    empty: Empty | None = None
+    warnings: tuple[Warned, ...] = ()
