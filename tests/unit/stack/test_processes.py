@@ -15,6 +15,7 @@ from eunoe.stack.processes import ProcessRecord
 
 Start = Callable[[str], ProcessRecord]
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+ORDERLY = "import signal; signal.signal(signal.SIGTERM, lambda *_: exit(print('in order', flush=True)))"
 
 
 @pytest.fixture
@@ -62,10 +63,11 @@ def test_a_process_that_ignores_sigterm_is_killed(start: Start) -> None:
     assert not processes.is_running(record)
 
 
-def test_a_paused_process_can_be_stopped(start: Start) -> None:
-    record = start("")
+def test_a_paused_process_is_let_go_on_to_end_in_order(start: Start, tmp_path: Path) -> None:
+    record = start(ORDERLY)
     processes.send(record, signal.SIGSTOP)
     assert processes.stop("it", record, 10)
+    assert b"in order" in (tmp_path / "0.log").read_bytes()
 
 
 def test_a_zombie_is_not_running(tmp_path: Path) -> None:
