@@ -64,6 +64,15 @@ def test_forms_of_a_word_and_of_a_number_meet(statement: str, query: str) -> Non
     assert found(statement, query)
 
 
+@pytest.mark.parametrize(
+    ("statement", "query", "stranger"),
+    [("냉장고수리를 예약했다", "냉장고 고장", "자동차 고장"), ("図書館で働く", "図書を返す", "映画を見る")],
+)
+def test_pairs_of_characters_find_a_word_inside_another(statement: str, query: str, stranger: str) -> None:
+    assert found(statement, query)
+    assert not found(statement, stranger)
+
+
 def test_letters_that_only_look_accented_keep_their_sense() -> None:
     assert not found("йод", "иод")
     assert not found("がく", "かく")

@@ -67,6 +67,13 @@ def test_the_formula_of_source_a_runs_through_the_passes_too() -> None:
     assert [name for name, _ in ranked] == ["000", "001", "003"]
 
 
+def test_feedback_counts_for_nothing_in_the_formula_of_source_a() -> None:
+    plain = Passes(ranking=Overlap(), feedback=None, neighbours=None)
+    fed = Passes(ranking=Overlap(), feedback=Feedback(share=0.9), neighbours=None)
+    query, held = ANALYSER.query("bicycle"), documents(STATEMENTS)
+    assert fed.rank(query, held, {}, NOW) == plain.rank(query, held, {}, NOW)
+
+
 @given(
     st.lists(
         st.lists(st.sampled_from(["tea", "cup", "milk", "jam", "oat", "rye"]), max_size=6).map(" ".join), max_size=12

@@ -88,14 +88,15 @@ class Recency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Distinct matching words × ``per_word`` + confidence + recency. Parts of words do not count."""
+    """Distinct matching words × ``per_word`` + confidence + recency. Parts, dates and feedback do not count."""
 
     per_word: float = 10.0
     recency: Recency = Recency()
 
     def score(self, query: QueryTerms, document: Document, scope: Scope, now: Millis) -> Score | None:
         held = {term for term, _ in document.terms.counts}
-        matching = [term for term, _ in query.weights if term.startswith(WORD) and term in held]
+        asked = (term for term, _ in query.weights if term.startswith(WORD) and term not in query.feedback)
+        matching = [term for term in asked if term in held]
         if not matching:
             return None
         return Score.of(
