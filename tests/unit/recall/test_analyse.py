@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.readmodels.recall.analyse import Analyser, Term, UnknownLanguage, Unusable
+from eunoe.readmodels.recall.analyse_words import LoneSurrogate
 
 ANALYSER = Analyser()
 
@@ -109,6 +110,14 @@ def test_a_usable_query_gives_no_reason_and_weights_parts_below_words() -> None:
     weights = dict(terms.weights)
     assert weights[Term("w:adopt")] == 1.0
     assert weights[Term("p:adopt")] == ANALYSER.part_weight
+
+
+def test_a_lone_surrogate_is_refused_without_the_text() -> None:
+    with pytest.raises(LoneSurrogate) as refused:
+        ANALYSER.document("secret \ud800 plan")
+    assert refused.value.position == 7
+    assert "secret" not in repr(refused.value)
+    assert refused.value.__cause__ is None
 
 
 def test_counts_and_length_leave_stop_words_out() -> None:

@@ -98,7 +98,7 @@ class Analyser:
         return f"eunoe-{_RULES}/icu-{icu_version}/snowball-{Stemmer.version()}/{self.language}/{limits}"
 
     def document(self, text: str, observed_at: datetime | None = None) -> DocumentTerms:
-        """The terms of a statement, observed then. Raises UnicodeEncodeError on lone surrogates."""
+        """The terms of a statement, observed then. Raises `LoneSurrogate`."""
         folded = fold(text[: self.longest_text])
         segments = segment(folded)
         words, cut = self._words(segments)
@@ -112,7 +112,7 @@ class Analyser:
         )
 
     def query(self, text: str) -> QueryTerms:
-        """The terms of a query, weighted by kind. Raises UnicodeEncodeError on lone surrogates."""
+        """The terms of a query, weighted by kind. Raises `LoneSurrogate`."""
         folded = fold(text[: self.longest_text])
         segments = segment(folded)
         words, cut = self._words(segments)

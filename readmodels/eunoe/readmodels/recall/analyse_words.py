@@ -36,6 +36,14 @@ _ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _GROUPED: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
+class LoneSurrogate(ValueError):
+    """Text that is no Unicode; the edge refuses it before anything is stored. Never carries the text itself."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(f"lone surrogate at character {position}")
+        self.position = position
+
+
 class Script(Enum):
     """The writing system of a word, as far as the rules differ."""
 
@@ -73,9 +81,13 @@ def fold(text: str) -> str:
 def segment(folded: str) -> list[str]:
     """The words of folded text in order, each with a letter or digit.
 
-    Raises UnicodeEncodeError on lone surrogates, which the edge refuses before anything is stored.
+    Raises `LoneSurrogate`.
     """
-    return [word for word in WordBreaker(folded, _ROOT) if word[0].isalnum() or any(map(str.isalnum, word))]
+    try:
+        breaker = WordBreaker(folded, _ROOT)
+    except UnicodeEncodeError as error:
+        raise LoneSurrogate(error.start) from None
+    return [word for word in breaker if word[0].isalnum() or any(map(str.isalnum, word))]
 
 
 def script_of(word: str) -> Script:
