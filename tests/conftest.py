@@ -2,6 +2,7 @@
 
 from stack_fixtures import (
     kafka_bootstrap,
+    kafka_log_directories,
     own_stack,
     redis_client,
     redis_url,
@@ -10,4 +11,13 @@ from stack_fixtures import (
     topic_prefix,
 )
 
-__all__ = ["kafka_bootstrap", "own_stack", "redis_client", "redis_url", "stack", "topic_names", "topic_prefix"]
+__all__ = [
+    "kafka_bootstrap",
+    "kafka_log_directories",
+    "own_stack",
+    "redis_client",
+    "redis_url",
+    "stack",
+    "topic_names",
+    "topic_prefix",
+]

@@ -15,7 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 from eunoe.schemas.topics import TopicNames
-from eunoe.stack.choose import choose_stack
+from eunoe.stack.choose import choose_stack, named_stack
 from eunoe.stack.local import LocalStack
 from eunoe.stack.provider import Endpoints
 from eunoe.stack.throwaway import local_stack
@@ -42,6 +42,15 @@ def own_stack(tmp_path: Path) -> Iterator[LocalStack]:
     """A broker and Redis of this test's own, to be killed, paused and emptied (`broker`, `redis_server`)."""
     with local_stack(tmp_path / "stack") as mine:
         yield mine
+
+
+@pytest.fixture(scope="session")
+def kafka_log_directories(stack: Endpoints) -> tuple[Path, ...]:
+    """Where the broker's segment files are, to search them for bytes. Skips where they cannot be reached."""
+    found = named_stack(stack.provider, stack.directory).log_directories()
+    if not found:
+        pytest.skip(f"the segment files of the {stack.provider} stack cannot be reached")
+    return found
 
 
 @pytest.fixture

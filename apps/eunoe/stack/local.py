@@ -66,6 +66,7 @@ class LocalStack:
         return Endpoints(kafka=self.kafka, redis=self.redis, provider="local", directory=self.directory)
 
     def up(self) -> Endpoints:
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._alone():
             services: tuple[Service, ...] = (self.redis_server, self.broker)
             touched: list[Service] = []

@@ -136,7 +136,8 @@ class Service(ABC):
 
     def _launch(self) -> None:
         command = self.prepare(self.ports)
-        self.log.unlink(missing_ok=True)
+        if self.log.exists():  # what a crashed one said last is worth keeping
+            self.log.replace(self.directory / "output.previous.log")
         self._child = processes.spawn(command, log=self.log, environ=self._environ, cwd=self.directory)
         record = processes.record_of(self._child)
         if record is None:
@@ -154,7 +155,9 @@ class Service(ABC):
         was_running = record is not None and processes.stop(self.name, record, seconds)
         (self.directory / "process.json").unlink(missing_ok=True)
         if self._child is not None:
-            self._child.wait()  # it is gone: this takes its zombie away
+            if record is None:
+                self._child.kill()  # interrupted between its start and its record
+            self._child.wait()  # takes the zombie away
             self._child = None
         return was_running
 

@@ -22,7 +22,7 @@ def local_stack(
     """A started broker and Redis of one's own, killed at the end of the block or when this process dies.
 
     Without ``directory`` it lives in a temporary folder that is removed. Entering blocks for about five seconds, and
-    for a download the first time. Raises `StackError`.
+    for a download the first time: in async code, enter it before the event loop runs. Raises `StackError`.
     """
     own = directory is None
     place = (Path(tempfile.mkdtemp(prefix="eunoe-")) if directory is None else directory).absolute()

@@ -1,6 +1,7 @@
 """The local provider with real processes: found again, cleaned up, ended, and nothing else touched."""
 
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
@@ -149,6 +150,23 @@ def test_a_paused_redis_does_not_answer_until_it_goes_on(redis_server: RedisServ
         assert redis_server.record == record
     finally:
         redis_server.kill()
+
+
+def test_an_interrupt_before_its_record_leaves_no_process(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawned: list[int] = []
+
+    def interrupted(process: subprocess.Popen[bytes]) -> None:
+        spawned.append(process.pid)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(processes, "record_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        redis_server.start()
+    assert processes.start_time(spawned[0]) is not None
+    redis_server.kill()
+    assert processes.start_time(spawned[0]) is None
 
 
 def test_a_port_that_was_taken_meanwhile_is_replaced(redis_server: RedisServer) -> None:
