@@ -27,6 +27,7 @@ from eunoe.processors.receiving import Receiver
 from eunoe.processors.transaction import Transactions
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.codec import COMMANDS, ENVELOPES, EVENTS, KEY_RECORDS
 from eunoe.schemas.commands import Command
 from eunoe.schemas.envelope import Envelope, signed_bytes
@@ -176,8 +177,11 @@ class Surroundings:
     def new_keyring(self) -> Keyring:
         return Keyring(self.installation.log_id, self.kek, self.keys, SystemClock().now)
 
+    def ledger_prefix(self, partition: Partition) -> Prefix:
+        return ledger_prefix(self.installation.log_id, partition)
+
     def ledger(self, partition: Partition) -> Ledger:
-        return Ledger(self.redis, ledger_prefix(self.installation.log_id, partition), 35 * DAY)
+        return Ledger(self.redis, self.ledger_prefix(partition), 35 * DAY)
 
     def decider(
         self, partition: Partition = _FIRST, limit: BadRecordLimit | None = None, batch: int = 500

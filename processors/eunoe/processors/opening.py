@@ -7,6 +7,7 @@ import hashlib
 import unicodedata
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, assert_never
 
 import msgspec
@@ -16,7 +17,7 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DataCipher, SubjectRoot
 from eunoe.domain.known import BodyFacts, Digests, Known, Opened
 from eunoe.processors.receiving import Received
-from eunoe.schemas.canonical import Field, canonical
+from eunoe.schemas.canonical import canonical
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import (
     Command,
@@ -42,9 +43,11 @@ from eunoe.schemas.values import Algorithm
 _DIGEST_BYTES: Final = 16
 _NOT_PAYLOAD: Final = frozenset({"memory_id", "generation", "key_id", "body", "body_version"})
 """Fields of a draft that another attempt at the same request chooses anew."""
-_DRAFT_FIELDS: Final = tuple(
-    each for each in Draft.__struct_fields__ if each not in _NOT_PAYLOAD and each not in ("ttl", "expires_at")
+_CHOSEN: Final = attrgetter(
+    *(each for each in Draft.__struct_fields__ if each not in _NOT_PAYLOAD and each not in ("ttl", "expires_at"))
 )
+_SAID: Final = attrgetter(*MemoryBody.__struct_fields__)
+_ENCODER: Final = msgspec.msgpack.Encoder()
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 CaughtUp = Callable[[], Awaitable[None]]
@@ -156,31 +159,15 @@ def _blank(text: str) -> bool:
 def _payload(command: RememberMemory | CorrectMemory, body: MemoryBody) -> bytes:
     """What makes two requests the same: every clear field the author chose, and the plaintext; never ciphertext."""
     draft = command.draft
-    lifetime = ("ttl", draft.ttl) if draft.ttl is not None else ("expires_at", draft.expires_at)
-    replaces = command.supersedes if isinstance(command, CorrectMemory) else None
-    return canonical(
-        "eunoe/payload/1",
-        type(command).__name__,
+    chosen = (
+        command.supersedes if isinstance(command, CorrectMemory) else None,
         command.expected_version,
-        replaces,
-        lifetime,
-        tuple(_field(getattr(draft, each)) for each in _DRAFT_FIELDS),
-        tuple(_field(getattr(body, each)) for each in MemoryBody.__struct_fields__),
+        ("ttl", draft.ttl) if draft.ttl is not None else ("expires_at", draft.expires_at),
+        *_CHOSEN(draft),
+        *_SAID(body),
     )
-
-
-def _field(value: object) -> Field:
-    match value:
-        case str():
-            return str(value)
-        case None | int() | float():
-            return value
-        case tuple():
-            return tuple(_field(each) for each in value)
-        case msgspec.Struct():
-            return tuple(_field(getattr(value, each)) for each in value.__struct_fields__)
-        case _:
-            raise TypeError(type(value).__name__)
+    # Msgpack of a fixed sequence: each value says its type and length, and there is one shortest form of it.
+    return canonical("eunoe/payload/1", type(command).__name__, _ENCODER.encode(chosen))
 
 
 def _plain_payload(command: Command) -> bytes:
