@@ -39,6 +39,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
             text=True,
             check=False,
         )
+        assert done.stdout, done.stderr
         return done.returncode, json.loads(done.stdout)
 
     yield command
