@@ -184,7 +184,11 @@ class Surroundings:
         return Ledger(self.redis, self.ledger_prefix(partition), 35 * DAY)
 
     def decider(
-        self, partition: Partition = _FIRST, limit: BadRecordLimit | None = None, batch: int = 500
+        self,
+        partition: Partition = _FIRST,
+        limit: BadRecordLimit | None = None,
+        batch: int = 500,
+        accepted: tuple[tuple[Offset, Offset], ...] = (),
     ) -> PartitionDecider:
         """A decider whose group membership is taken for granted."""
         installation = self.installation
@@ -194,14 +198,18 @@ class Surroundings:
             partition=partition,
             installation=installation,
             acquisition=Acquisition(
-                bootstrap=self.bootstrap, installation=installation, group=self.group, confirms=_always
+                bootstrap=self.bootstrap,
+                installation=installation,
+                group=self.group,
+                confirms=_always,
+                accepted=accepted,
             ),
             ledger=self.ledger(partition),
             receiver=Receiver(installation.log_id, events, partition, installation.partitions),
             opener=Opener(keyring, self.refresh_keys),
             issuer=Issuer(installation.log_id, self.kek, keyring),
             letters=DeadLetterBox(installation.log_id, events, partition, self.kek),
-            gauge=BadRecordGauge(limit or BadRecordLimit()),
+            gauge=BadRecordGauge(limit or BadRecordLimit(), accepted),
             transactions=Transactions(installation, partition, self.group),
             rules=self.rules,
             keyring=keyring,

@@ -18,7 +18,7 @@ from eunoe.crypto.hierarchy import NO_TENANT, KekWrapper, KeyKind, KeyMeta, Wrap
 from eunoe.crypto.kek import KeyEncryptionKey
 from eunoe.crypto.keys import DayCipher
 from eunoe.processors.receiving import RawRecord, Refused
-from eunoe.schemas.ids import Bucket, KeyId, LogId, Millis, Offset, Partition, is_name, new_id
+from eunoe.schemas.ids import Bucket, KeyId, LogId, Millis, Offset, Partition, new_id
 
 REASON_HEADER: Final = "eunoe-reason"
 ORIGIN_HEADER: Final = "eunoe-origin"
@@ -34,7 +34,7 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SealedLetter:
-    """A record of ``memory-dead-letters``. ``key`` is the original one only where it is a name and so holds no text."""
+    """A record of ``memory-dead-letters``. ``key`` is the tenant where it is known; an unknown key may hold text."""
 
     key: bytes | None
     value: bytes
@@ -63,7 +63,8 @@ class DeadLetterBox:
             (ORIGIN_HEADER, f"{self._topic}:{self._partition}:{record.offset}".encode()),
             (KEY_HEADER, cipher.key_id.encode()),
         )
-        return SealedLetter(_harmless(record.key), sealed, headers), fresh
+        key = None if refused.tenant is None else refused.tenant.encode()
+        return SealedLetter(key, sealed, headers), fresh
 
     def forget_key(self) -> None:
         """The transaction did not commit, so its day key is not on the log: make another."""
@@ -84,13 +85,6 @@ class DeadLetterBox:
         plain = new_key()
         self._day, self._cipher = day, DayCipher(self._log_id, meta, plain)
         return self._cipher, (wrap_key(self._wrapper, self._log_id, plain, meta),)
-
-
-def _harmless(key: bytes | None) -> bytes | None:
-    try:
-        return key if key is not None and is_name(key.decode("ascii")) else None
-    except UnicodeDecodeError:
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from eunoe.schemas.codec import COMMANDS, ENVELOPES
 from eunoe.schemas.commands import Command
 from eunoe.schemas.envelope import Envelope, signed_bytes
 from eunoe.schemas.errors import SchemaError, UnknownSchema
-from eunoe.schemas.ids import LogId, Millis, Offset, Partition, PrincipalName, SecretId, is_name
+from eunoe.schemas.ids import LogId, Millis, Offset, Partition, PrincipalName, SecretId, TenantId, is_name
 from eunoe.schemas.partitioning import partition_of
 
 
@@ -51,8 +51,11 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
+    """``tenant`` is set only where the record is sound enough that its key is known to be a tenant's name."""
+
     record: RawRecord
     why: Unusable
+    tenant: TenantId | None = None
 
 
 class Verifiers(Protocol):
@@ -89,7 +92,7 @@ class Receiver:
         verifier = verifiers.find(envelope.principal, envelope.secret_id)
         signed = signed_bytes(envelope, self.log_id, self.topic)
         if verifier is None or not verifier.verify(signed, envelope.mac):
-            return Refused(record, Unusable.UNAUTHENTICATED)
+            return Refused(record, Unusable.UNAUTHENTICATED, tenant)
         if not record.timestamp <= envelope.not_after <= record.timestamp + retention:
-            return Refused(record, Unusable.OVERDUE)
+            return Refused(record, Unusable.OVERDUE, tenant)
         return Received(record, envelope, command, verifier, signed)

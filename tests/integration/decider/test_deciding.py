@@ -1,6 +1,5 @@
 """What becomes of commands on a real broker and Redis."""
 
-import asyncio
 from collections.abc import Callable
 
 from aiokafka import AIOKafkaProducer
@@ -20,14 +19,17 @@ from eunoe.schemas.events import (
 from eunoe.schemas.values import SourceKind
 from eunoe.testing.deciding import OFFICER, REVIEWER, Surroundings
 from eunoe.testing.tenant import TestTenant, deciding
+from eunoe.testing.waiting import until
 
 
 async def events_when(around: Surroundings, enough: Callable[[list[Event]], bool]) -> list[Event]:
     """The log's facts once they are as wanted."""
-    async with asyncio.timeout(20):
-        while not enough(events := await around.events()):  # noqa: ASYNC110 - the log is polled
-            await asyncio.sleep(0.05)
-    return events
+
+    async def as_wanted() -> bool:
+        return enough(await around.events())
+
+    await until(as_wanted)
+    return await around.events()
 
 
 def outcome_of(events: list[Event], command_id: str) -> object:
