@@ -26,6 +26,7 @@ from eunoe.processors.opening import Opener
 from eunoe.processors.receiving import RawRecord, Received, Receiver, Refused, Verifiers
 from eunoe.processors.transaction import Transactions, Writes, Written
 from eunoe.runtime.installation import Installation
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
 from eunoe.schemas.events import Event, KeyIssued, SubjectForgotten
 from eunoe.schemas.ids import Millis, Offset, Partition, TenantId
@@ -88,6 +89,7 @@ class PartitionDecider:
             marks = held.marks
             while True:
                 marks = await self._one_batch(held, marks)
+                heed_cancellation()
 
     async def _one_batch(self, held: Held, marks: Marks) -> Marks:
         commands = TopicPartition(self.installation.topic(Topic.EVENTS), self.partition)

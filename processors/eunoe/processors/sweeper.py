@@ -14,6 +14,7 @@ from typing import Final
 from eunoe.domain.memory import MemoryState
 from eunoe.processors.ledger.ledger import Ledger
 from eunoe.runtime.clock import Clock
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.commands import ExpireMemory
 from eunoe.schemas.ids import CommandId, Millis, derived_id
 
@@ -54,6 +55,7 @@ class Sweeper:
     async def run(self) -> None:
         """Sweep until cancelled. Raises what Redis or Kafka raise: the lane starts again."""
         while True:
+            heed_cancellation()
             if not await self.sweep():
                 await asyncio.sleep(self.every)
 

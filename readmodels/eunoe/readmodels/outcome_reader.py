@@ -15,6 +15,7 @@ from eunoe.readmodels.errors import NoOutcome, StoreUnavailable
 from eunoe.readmodels.outcomes import NAME, OutcomeNames, member_of, stored
 from eunoe.readmodels.store import answers, ask
 from eunoe.runtime.installation import Installation
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.errors import Undecodable
 from eunoe.schemas.ids import CommandId, Partition, TenantId
@@ -88,6 +89,7 @@ class OutcomeReader:
     async def _poll(self) -> None:
         pause = self._tick_s
         while self._waiting:
+            heed_cancellation()
             try:
                 moved = await self._look()
             except StoreUnavailable as away:

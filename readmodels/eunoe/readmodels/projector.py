@@ -26,9 +26,11 @@ from eunoe.readmodels.errors import (
 from eunoe.readmodels.source import PartitionSource, Positioned, Unreadable
 from eunoe.readmodels.steps import steps_of
 from eunoe.runtime.installation import Installation
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.redis.errors import WatermarkMismatch
+from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Operation, Watermark
+from eunoe.runtime.redis.watermark import Operation, Step, Watermark
 from eunoe.schemas.ids import Offset, Partition
 from eunoe.schemas.topics import Topic
 
@@ -70,7 +72,10 @@ class Pace(Struct, frozen=True, kw_only=True):
 
 
 class ProjectorLane(Generic[R]):
-    """One model's generation on one partition. A second lane on the same does no harm, and no good."""
+    """One model's generation on one partition. A second lane on the same does no harm, and no good.
+
+    ``functions``: the model's own library, where its operations need one.
+    """
 
     def __init__(
         self,
@@ -81,6 +86,7 @@ class ProjectorLane(Generic[R]):
         bootstrap: str,
         redis: Redis,
         generation: int = 1,
+        functions: LoadedFunctions | None = None,
         pace: Pace = Pace(),  # noqa: B008  # a frozen value
         client_settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
@@ -89,7 +95,7 @@ class ProjectorLane(Generic[R]):
         self._log_id = installation.log_id
         self._source = PartitionSource(bootstrap, installation, model.source, partition, client_settings)
         self._prefix: Final = Prefix(installation.log_id, partition, model.name, generation)
-        self._watermark = Watermark(redis, self._prefix)
+        self._watermark = Watermark(redis, self._prefix, functions)
         self._pace = pace
         self._position = Offset(0)
         self._healed = 0
@@ -122,6 +128,7 @@ class ProjectorLane(Generic[R]):
             await self._seek_to_watermark()
             while until is None or self._position < until:
                 await self._advance()
+                heed_cancellation()
         finally:
             await self._source.stop()
 
@@ -137,20 +144,26 @@ class ProjectorLane(Generic[R]):
         try:
             if to != self._position:
                 await self._apply(records, to)
-            else:
-                await self._check()
+            await self._check()
         except WatermarkMismatch as mismatch:
             self._healed += 1
             log.warning("%s; reading on from there", mismatch)
             await self._seek_to_watermark()
 
     async def _check(self) -> None:
-        # Without it, an idle partition would stay empty after a flush until somebody wrote to it.
+        """Once in a while: is Redis where this lane left it, and, at the end of the log, since when is nothing missing.
+
+        Without the first, an idle partition would stay empty after a flush until somebody wrote to it. The mark
+        ``caught_up_at`` is the broker's last answer, so a reader notices when this lane no longer gets any.
+        """
         now = asyncio.get_running_loop().time()
         if now < self._check_at:
             return
         self._check_at = now + self._pace.check_s
-        if (found := await self._watermark.position()) != self._position:
+        fetched_at = self._source.fetched_at
+        if self.behind == 0 and fetched_at is not None:
+            await self._watermark.move([Step(self._position, self._position, (), {"caught_up_at": fetched_at})])
+        elif (found := await self._watermark.position()) != self._position:
             raise WatermarkMismatch(self._prefix.watermark, self._position, found)
 
     async def _apply(self, raw: Sequence[ConsumerRecord], to: Offset) -> None:

@@ -138,6 +138,12 @@ class PartitionSource:
         stable = self._consumer.last_stable_offset(self._at) if self._consumer.assignment() else None
         return None if stable is None else Offset(stable)
 
+    @property
+    def fetched_at(self) -> Millis | None:
+        """When the broker last answered a fetch of this partition (wall clock); None before the first answer."""
+        at = self._consumer.last_poll_timestamp(self._at) if self._consumer.assignment() else None
+        return None if at is None else Millis(at)
+
     async def fetch(self, timeout_ms: int, max_records: int) -> Sequence[ConsumerRecord]:
         """Committed records from the position on; none after ``timeout_ms``. Raises aiokafka's errors."""
         found = await self._consumer.getmany(self._at, timeout_ms=timeout_ms, max_records=max_records)

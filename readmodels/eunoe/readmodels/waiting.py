@@ -9,6 +9,7 @@ from eunoe.readmodels.errors import ForeignToken, NotYet, UnknownPlace
 from eunoe.readmodels.keys import NAME as KEYS
 from eunoe.readmodels.store import answers, ask
 from eunoe.runtime.installation import Installation
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import Offset
 from eunoe.schemas.outcomes import Token
@@ -40,6 +41,7 @@ async def wait_for_position(redis: Redis, prefix: Prefix, position: Offset, time
     clock = asyncio.get_running_loop().time
     deadline, pause = clock() + timeout, _FIRST_PAUSE_S
     while True:
+        heed_cancellation()
         with answers("reading a watermark"):
             found = Offset(int((await ask(redis, ("HGET", prefix.watermark, "position")))[0] or 0))
         if found >= position:

@@ -123,6 +123,17 @@ def _problem(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if ours else type(error).__name__
 
 
+def heed_cancellation() -> None:
+    """Raises ``CancelledError`` where the running task was cancelled; every loop that runs until then calls it.
+
+    A cancellation can get lost: ``asyncio.wait_for`` of Python 3.11, which redis-py sends every command through,
+    swallows one that comes when what it waits for is just done (measured: a lane then ran on for ever).
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 async def cancelled(task: "asyncio.Task[object]") -> None:
     """Cancel ``task`` and wait for its end."""
     task.cancel()

@@ -10,6 +10,7 @@ from eunoe.domain.ledger_state import fold, folds
 from eunoe.domain.memory import ImpossibleFact
 from eunoe.processors.errors import LedgerAheadOfLog, LogStartMovedOn, UnreadableEvent
 from eunoe.processors.ledger.ledger import Change, Ledger, Marks
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.errors import SchemaError
 from eunoe.schemas.events import Event
@@ -37,6 +38,7 @@ async def catch_up(ledger: Ledger, consumer: AIOKafkaConsumer, tp: TopicPartitio
         events = [(Offset(each.offset), _decoded(tp, each.offset, each.value)) for each in fetched.get(tp, ())]
         position = Offset(await consumer.position(tp))
         marks = await _fold_in(ledger, tp, marks, events, position)
+        heed_cancellation()
     return marks
 
 
