@@ -4,6 +4,8 @@ Everything that fails is answered the same way: the batch, the producer and the 
 again with an acquisition, which finds out from the log what became of the last transaction.
 """
 
+import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -27,8 +29,9 @@ from eunoe.processors.receiving import RawRecord, Received, Receiver, Refused, V
 from eunoe.processors.transaction import Transactions, Writes, Written
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
+from eunoe.runtime.metrics import BATCH_COMMANDS, DEAD_LETTERS, DECIDED, SILENT, TRANSACTION_SECONDS, Meter
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
-from eunoe.schemas.events import Event, KeyIssued, SubjectForgotten
+from eunoe.schemas.events import CommandRejected, Event, Fact, KeyIssued, MemoryQuarantined, SubjectForgotten
 from eunoe.schemas.ids import Millis, Offset, Partition, TenantId
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.topics import Topic
@@ -81,6 +84,7 @@ class PartitionDecider:
     rules: RuleSource
     keyring: Keyring
     batch: int = 500
+    meter: Meter = SILENT
 
     async def run(self) -> None:
         """Acquire the partition and decide until something fails or the task is cancelled."""
@@ -132,7 +136,9 @@ class PartitionDecider:
         try:
             await self._judge(judged, before, rules, received)
             next_input = Offset(received[-1].record.offset + 1)
+            started = time.perf_counter()
             offsets = await self.transactions.commit(held.producer, judged.writes, next_input)
+            seconds = time.perf_counter() - started
         except BaseException:
             # Keys of a transaction that did not commit (or may not have) were never made.
             for tenant in judged.new_keys:
@@ -145,7 +151,18 @@ class PartitionDecider:
             decided_at=judged.decided_at,
         )
         await self.ledger.write(before, _changes(judged, offsets), after)
+        self._measure(judged, received, seconds)
         return after
+
+    def _measure(self, judged: _Judged, received: Sequence[Received | Refused], seconds: float) -> None:
+        self.meter.observe(TRANSACTION_SECONDS, seconds)
+        self.meter.observe(BATCH_COMMANDS, len(received))
+        for each in received:
+            if isinstance(each, Refused):
+                self.meter.add(DEAD_LETTERS, each.why.value)
+        counted = Counter((type(event.fact).__name__, _reason(event.fact)) for event, _ in judged.events)
+        for labels, amount in counted.items():
+            self.meter.add(DECIDED, *labels, amount=amount)
 
     async def _judge(
         self, judged: _Judged, before: Marks, rules: Rules, received: Sequence[Received | Refused]
@@ -211,3 +228,13 @@ def _changes(judged: _Judged, offsets: Sequence[Offset]) -> list[Change]:
         )
         for (event, changed), offset in zip(judged.events, offsets, strict=True)
     ]
+
+
+def _reason(fact: Fact) -> str:
+    match fact:
+        case CommandRejected(reason=reason):
+            return reason.value
+        case MemoryQuarantined(reasons=reasons):
+            return reasons[0].value if reasons else ""
+        case _:
+            return ""

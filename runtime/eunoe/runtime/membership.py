@@ -63,6 +63,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
             metadata_max_age_ms=30_000,
         )
         self._poll: asyncio.Task[None] | None = None
+        self._joined = False
 
     async def start(self) -> None:
         """Join. Returns when connected; partitions arrive through ``gained``."""
@@ -78,6 +79,16 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
                 await self._poll
         await self.on_partitions_revoked(self._consumer.assignment())
         await self._consumer.stop()
+
+    async def ended(self) -> None:
+        """Returns never while the membership lives; raises what ended it. To be awaited after `start`."""
+        assert self._poll is not None
+        await asyncio.shield(self._poll)
+
+    @property
+    def joined(self) -> bool:
+        """Whether the group has told what is ours at least once since `start`, be it nothing."""
+        return self._joined
 
     @property
     def assignment(self) -> frozenset[Partition]:
@@ -96,6 +107,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
         return bool(answered) and partition in self.assignment
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        self._joined = True
         self._consumer.pause(*assigned)
         await self._report(self._gained, assigned)
 
