@@ -90,21 +90,31 @@ class Ledger:
         await self._watermark.move(steps or [self._step(before, after, {})])
 
     def _step(self, start: Marks, end: Marks, entries: Mapping[LedgerKey, Entry]) -> Step:
-        operations: list[Operation] = []
+        values: list[str | bytes] = []
+        lapsing: list[str | int] = []
+        due: list[str | int] = []
+        over: list[str] = []
         for key, entry in entries.items():
-            operations += self._writes(key, entry)
+            values += (keys.entry(self._prefix, key), encode_entry(entry))
+            if isinstance(entry, CommandSeen | IdempotencyEntry):
+                lapsing += (entry.decided_at + self._retention, key)
+            elif isinstance(entry, MemoryState):
+                if entry.lifecycle in _CAN_EXPIRE:
+                    due += (entry.expires_at, key)
+                else:
+                    over.append(key)
+        operations: list[Operation] = [
+            (command, *name, *arguments)
+            for command, name, arguments in (
+                ("MSET", (), values),
+                ("ZADD", (keys.lapsing(self._prefix),), lapsing),
+                ("ZADD", (keys.due(self._prefix),), due),
+                ("ZREM", (keys.due(self._prefix),), over),
+            )
+            if arguments
+        ]
         marks = {"input": end.next_input, "decided_at": end.decided_at}
         return Step(start.position, end.position, operations, marks)
-
-    def _writes(self, key: LedgerKey, entry: Entry) -> list[Operation]:
-        writes: list[Operation] = [("SET", keys.entry(self._prefix, key), encode_entry(entry))]
-        if isinstance(entry, MemoryState):
-            due = keys.due(self._prefix)
-            waits = entry.lifecycle in _CAN_EXPIRE
-            writes.append(("ZADD", due, entry.expires_at, key) if waits else ("ZREM", due, key))
-        elif isinstance(entry, CommandSeen | IdempotencyEntry):
-            writes.append(("ZADD", keys.lapsing(self._prefix), entry.decided_at + self._retention, key))
-        return writes
 
     async def due(self, now: Millis, most: int) -> list[MemoryState]:
         """Up to ``most`` records whose ``expires_at`` is not after ``now``, the longest overdue first.

@@ -64,9 +64,9 @@ class LoadedFunctions:
         return f"{self._name}_{name}_{self._digest}"
 
     async def ensure(self, redis: "Redis") -> None:
-        """Load the library on every master that lacks it. Raises `FunctionsUnavailable` on a Redis without Functions."""
+        """Load the library where it is missing. Raises `FunctionsUnavailable` where there are no Functions."""
         try:
-            await redis.execute_command("FUNCTION LOAD", self._text)
+            await redis.function_load(self._text)
         except ResponseError as error:
             if "already exists" in str(error):
                 return
@@ -76,14 +76,13 @@ class LoadedFunctions:
 
     async def call(self, redis: "Redis", name: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """One call; the library is loaded first where it is missing."""
-        command = ("FCALL", self.function(name), len(keys), *keys, *args)
         try:
-            return await redis.execute_command(*command)
+            return await redis.fcall(self.function(name), len(keys), *keys, *args)
         except ResponseError as error:
             if not is_missing_function(error):
                 raise
         await self.ensure(redis)
-        return await redis.execute_command(*command)
+        return await redis.fcall(self.function(name), len(keys), *keys, *args)
 
 
 def is_missing_function(error: Exception) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgpack
 from redis.asyncio import Redis
 
 from eunoe.runtime.redis.errors import WatermarkMismatch
@@ -17,6 +18,10 @@ APPLY: Final = FunctionLibrary("eunoe")
 """The shared library alone, for models without Functions of their own."""
 
 
+_PACKER: Final = msgpack.Packer(use_bin_type=False)
+"""Redis unpacks the older form of msgpack, in which text and bytes are one type; msgspec writes only the newer one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One atomic move from the consumer's position before some records to its position after them."""
@@ -27,13 +32,8 @@ class Step:
     marks: Mapping[str, str | int] = field(default_factory=dict)
 
     def arguments(self) -> list[Any]:
-        args: list[Any] = [self.start, self.to, len(self.marks)]
-        for name, value in self.marks.items():
-            args += (name, value)
-        for operation in self.operations:
-            args.append(len(operation))
-            args += operation
-        return args
+        flat = [part for mark in self.marks.items() for part in mark]
+        return [self.start, self.to, _PACKER.pack(flat), _PACKER.pack(self.operations)]
 
 
 class Watermark:
@@ -46,11 +46,11 @@ class Watermark:
 
     async def position(self) -> int:
         """Where the projection is: the next offset to consume (0 where there is nothing yet)."""
-        return int(await self._redis.hget(self._key, "position") or 0)  # type: ignore[misc]  # redis stubs: sync union
+        return int(await self._redis.hget(self._key, "position") or 0)
 
     async def marks(self) -> Mapping[str, str]:
         """Every field of the mark, as text; empty where there is nothing yet."""
-        found = await self._redis.hgetall(self._key)  # type: ignore[misc]  # redis stubs: sync union
+        found = await self._redis.hgetall(self._key)
         return {_text(name): _text(value) for name, value in found.items()}
 
     async def move(self, steps: Sequence[Step]) -> int:
