@@ -55,6 +55,11 @@ def wanted(command_id: CommandId, command: Command, entries: Entries) -> tuple[L
     return tuple(missing)
 
 
+def follows_records(command: Command) -> bool:
+    """Whether what `wanted` asks depends on loaded records, which a decision in between may have changed."""
+    return not isinstance(command, RememberMemory | ForgetSubject | ReadmitSubject)
+
+
 def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
     tenant = command.tenant
     keys = [command_key(tenant, command_id), tenant_key(tenant)]

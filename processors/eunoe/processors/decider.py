@@ -4,6 +4,7 @@ Everything that fails is answered the same way: the batch, the producer and the 
 again with an acquisition, which finds out from the log what became of the last transaction.
 """
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.records import to_record
 from eunoe.domain.decide import decide
 from eunoe.domain.entries import Entry, LedgerKey
-from eunoe.domain.ledger_state import fold, known, wanted
+from eunoe.domain.ledger_questions import follows_records, known, wanted
+from eunoe.domain.ledger_state import fold
 from eunoe.processors.acquisition import Acquisition, Held
 from eunoe.processors.dead_letters import BadRecordGauge, DeadLetterBox
 from eunoe.processors.errors import TooManyBadRecords
@@ -91,25 +93,35 @@ class PartitionDecider:
         self.rules.current()  # without a policy nothing is acquired
         async with self.acquisition.hold(self.partition, self.ledger) as held:
             marks = held.marks
-            while True:
-                marks = await self._one_batch(held, marks)
-                heed_cancellation()
+            following = asyncio.create_task(self.fetch(held))
+            try:
+                while True:
+                    received = await following
+                    # The next records are fetched and checked while this batch waits for Kafka and Redis.
+                    following = asyncio.create_task(self.fetch(held))
+                    marks = await self.decide_batch(held, marks, received)
+                    heed_cancellation()
+            finally:
+                following.cancel()
+                await asyncio.wait([following], timeout=_WAIT_MS / 1_000)
 
-    async def _one_batch(self, held: Held, marks: Marks) -> Marks:
+    async def fetch(self, held: Held) -> Sequence[Received | Refused]:
+        """The next records, each with its sender proven or refused; empty when none came for a while."""
         commands = TopicPartition(self.installation.topic(Topic.EVENTS), self.partition)
         fetched = await held.consumer.getmany(commands, timeout_ms=_WAIT_MS, max_records=self.batch)
+        rules = self.rules.current()
+        retention = rules.policy.idempotency_retention
         records = [
             RawRecord(Offset(each.offset), Millis(each.timestamp), each.key, each.value)
             for each in fetched.get(commands, ())
         ]
-        if not records:
-            return marks
-        rules = self.rules.current()
-        retention = rules.policy.idempotency_retention
-        received = [self.receiver.receive(each, rules.verifiers, retention) for each in records]
+        return [self.receiver.receive(each, rules.verifiers, retention) for each in records]
+
+    async def decide_batch(self, held: Held, marks: Marks, received: Sequence[Received | Refused]) -> Marks:
+        """Decide what was fetched in one transaction, fold it, and return where the ledger is now."""
         usable, stop = self._within_limit(received)
         if usable:
-            marks = await self._decide(held, marks, rules, usable)
+            marks = await self._decide(held, marks, self.rules.current(), usable)
         if stop is not None:
             raise stop
         return marks
@@ -191,8 +203,9 @@ class PartitionDecider:
         entries: dict[LedgerKey, Entry | None],
     ) -> None:
         command_id, command = received.envelope.command_id, received.command
-        # What a record made in this very batch names may not be loaded yet.
-        await self.ledger.complete(before.position, entries, lambda loaded: wanted(command_id, command, loaded))
+        if follows_records(command):
+            # What a record made in this very batch names may not be loaded yet.
+            await self.ledger.complete(before.position, entries, lambda loaded: wanted(command_id, command, loaded))
         now = Millis(max(received.record.timestamp, judged.decided_at))
         what_is_known = known(command_id, command, entries)
         opened = await self.opener.open(received, what_is_known)

@@ -56,9 +56,10 @@ class Codec(Generic[T]):
         self.name = name
         self._to_plain = to_plain
         self._from_plain = from_plain
-        self._newest = fastavro.parse_schema(schemas[-1])
-        self._header = _MAGIC + schema_fingerprint(schemas[-1])
         self._writers = {schema_fingerprint(each): fastavro.parse_schema(each) for each in schemas}
+        newest = schema_fingerprint(schemas[-1])
+        self._newest = self._writers[newest]
+        self._header = _MAGIC + newest
 
     def encode(self, value: T) -> bytes:
         """The record's bytes."""

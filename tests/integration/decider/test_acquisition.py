@@ -129,7 +129,7 @@ async def test_a_decider_that_slept_through_the_loss_of_its_partition_changes_no
             ids = await publish(around, producer, commands)
             before = await every_outcome(around, ids)
         with pytest.raises((KafkaError, WatermarkMismatch)):
-            await sleeper._one_batch(held, held.marks)
+            await sleeper.decide_batch(held, held.marks, await sleeper.fetch(held))
         # And had it judged before it fell asleep, its transaction would be refused.
         with pytest.raises(KafkaError):
             await sleeper.transactions.commit(held.producer, Writes(), held.marks.next_input)
@@ -194,7 +194,7 @@ async def test_a_ledger_that_another_hand_moved_refuses_the_batch(
             async with asyncio.timeout(DEADLINE_S):
                 marks: Marks = held.marks
                 while True:
-                    marks = await decider._one_batch(held, marks)
+                    marks = await decider.decide_batch(held, marks, await decider.fetch(held))
 
 
 async def test_a_ledger_ahead_of_its_log_stops_the_partition(around: Surroundings, tenant: TestTenant) -> None:

@@ -6,7 +6,7 @@
 --        Applies only if `from` is the hash's position (absent counts as 0), so a call that comes twice, late or out of
 --        turn changes nothing. Writes are absolute values. Returns {1, to} or {0, position found}.
 --        A command that an owner's Lua has put into `operations` is called with the prefix of the keys and its arguments.
--- read   KEYS[1] = the watermark hash, KEYS[2…] = string keys; ARGV[1] = the position expected
+-- read   KEYS[1] = the watermark hash; ARGV = the position expected, and in msgpack the names of string keys
 --        Returns {1, {mark field, value, …}, {value or false, …}} or {0, position found}: what is read is never judged
 --        on a projection that lost its data or that somebody else moved.
 
@@ -31,10 +31,10 @@ end
 local function read(keys, args)
   local found = position(keys[1])
   if found ~= tonumber(args[1]) then return {0, found} end
-  local values = {}
+  local names, values = cmsgpack.unpack(args[2]), {}
   -- unpack is limited by Lua's stack, so keys are read in runs.
-  for first = 2, #keys, 1000 do
-    local run = redis.call('MGET', unpack(keys, first, math.min(first + 999, #keys)))
+  for first = 1, #names, 1000 do
+    local run = redis.call('MGET', unpack(names, first, math.min(first + 999, #names)))
     for i = 1, #run do values[#values + 1] = run[i] end
   end
   return {1, redis.call('HGETALL', keys[1]), values}

@@ -79,7 +79,7 @@ class Watermark:
 
     async def read(self, expected: int, keys: Sequence[str]) -> tuple[Mapping[str, str], list[bytes | None]]:
         """The marks and the values of string ``keys``, if the position is ``expected``; else `WatermarkMismatch`."""
-        answer = await self._functions.call(self._redis, "read", (self._key, *keys), (expected,))
+        answer = await self._functions.call(self._redis, "read", (self._key,), (expected, _PACKER.pack(keys)))
         if answer[0] != 1:
             raise WatermarkMismatch(self._key, expected, int(answer[1]))
         flat = [_text(each) for each in answer[1]]
