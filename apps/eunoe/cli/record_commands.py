@@ -1,0 +1,56 @@
+"""`eunoe promote`, `reject`, `confirm`, `retract`: what is done to one record."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from eunoe.cli.options import Call, common, tenant_option, timeout_option
+from eunoe.cli.performing import perform
+
+
+def _record(function: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        common,
+        timeout_option,
+        click.option("--idempotency-key", help="Asked twice with one key, it is done once.  [default: a fresh one]"),
+        click.option("--expected-version", type=click.IntRange(1), required=True, help="The version you looked at."),
+        tenant_option,
+        click.argument("memory_id"),
+        click.command(),
+    ):
+        function = option(function)
+    return function
+
+
+def _perform(call: Call, operation: str, timeout: float, given: dict[str, Any]) -> None:
+    perform(call, {"op": operation} | {name: value for name, value in given.items() if value is not None}, timeout)
+
+
+@_record
+def promote(call: Call, timeout: float, **given: Any) -> None:
+    """Let the quarantined MEMORY_ID into use. Needs the right to review."""
+    _perform(call, "promote", timeout, given)
+
+
+@_record
+def confirm(call: Call, timeout: float, **given: Any) -> None:
+    """Stand behind the proposed MEMORY_ID. Needs the right to review."""
+    _perform(call, "confirm", timeout, given)
+
+
+@_record
+def retract(call: Call, timeout: float, **given: Any) -> None:
+    """Take MEMORY_ID back."""
+    _perform(call, "retract", timeout, given)
+
+
+def _reject(call: Call, timeout: float, **given: Any) -> None:
+    """Keep the quarantined MEMORY_ID out for good. Needs the right to review."""
+    _perform(call, "reject", timeout, given)
+
+
+reject = click.option("--reason", default="not_accepted", show_default=True, help="A code, never free text.")(
+    _record(_reject)
+)
+reject.name = "reject"

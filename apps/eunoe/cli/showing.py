@@ -1,0 +1,131 @@
+"""How results look: as JSON documents, and as tables for people. Instants are RFC 3339 in UTC in both."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from eunoe.readmodels.history_reader import History
+    from eunoe.readmodels.recall.result import RecalledMemory, SearchResult
+    from eunoe.schemas.outcomes import Outcome
+
+
+def instant(at: int | None) -> str | None:
+    """``2026-11-30T09:00:00.000Z``."""
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def outcome_document(outcome: "Outcome") -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(outcome)
+    document["decided_at"] = instant(outcome.decided_at)
+    return document
+
+
+def outcome_text(outcome: "Outcome") -> str:
+    """One line: what became of the command, of which record, and why."""
+    said = outcome.status.value
+    if outcome.memory_id is not None:
+        said += f"  memory {outcome.memory_id}"
+    if outcome.version is not None:
+        said += f"  version {outcome.version}"
+    if outcome.reason is not None:
+        where = f" ({outcome.field})" if outcome.field else ""
+        said += f"  reason {outcome.reason}{where}"
+    if outcome.current_version is not None:
+        said += f"  current version {outcome.current_version}"
+    if outcome.first_command_id is not None:
+        said += f"  first asked as {outcome.first_command_id}"
+    if outcome.records is not None:
+        said += f"  records {outcome.records}"
+    return f"{said}\ncommand {outcome.command_id}  token {outcome.token}"
+
+
+def search_document(result: "SearchResult") -> dict[str, Any]:
+    fresh = result.freshness
+    return {
+        "records": [_record(each) for each in result.records],
+        "excluded": dict(result.excluded),
+        "examined": result.examined,
+        "capped": result.capped,
+        "skipped": [msgspec.to_builtins(each) for each in result.skipped],
+        "used_tokens": result.used_tokens,
+        "freshness": {
+            "log_id": fresh.log_id,
+            "partition": fresh.partition,
+            "position": fresh.position,
+            "log_time": instant(fresh.log_time),
+            "lag_ms": fresh.lag,
+        },
+        "token": result.token,
+        "empty": None if result.empty is None else result.empty.value,
+        "warnings": [each.value for each in result.warnings],
+    }
+
+
+def search_table(result: "SearchResult") -> "Table | str":
+    if not result.records:
+        return _nothing(result)
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("score", "statement", "memory", "why", caption=_caption(result))
+    for each in result.records:
+        why = ", ".join(f"{term.name} {term.amount:.2f}" for term in each.terms[:6])
+        table.add_row(f"{each.score:.2f}", Text(each.statement), f"{each.memory_id}\nversion {each.version}", Text(why))
+    return table
+
+
+def history_document(history: "History") -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(history)
+    for entry in document["entries"]:
+        entry["decided_at"] = instant(entry["decided_at"])
+    return document
+
+
+def history_table(history: "History") -> "Table | str":
+    if not history.entries:
+        return "Nothing is known of this record."
+    from rich.table import Table
+
+    table = Table("when", "what", "by", "version", "details")
+    shown = {"position", "decided_at", "kind", "fact", "principal", "version"}
+    for entry in history_document(history)["entries"]:
+        details = ", ".join(f"{name}={value}" for name, value in entry.items() if name not in shown)
+        what, by = entry.get("kind") or entry.get("fact", ""), entry.get("principal", "")
+        table.add_row(str(entry["decided_at"]), str(what), str(by), str(entry.get("version", "")), details)
+    return table
+
+
+def counts_table(title: str, rows: Mapping[str, int]) -> "Table":
+    from rich.table import Table
+
+    table = Table(title, "count")
+    for name, count in rows.items():
+        table.add_row(name, str(count))
+    return table
+
+
+def _record(record: "RecalledMemory") -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(record)
+    for name in ("observed_at", "created_at", "valid_from", "valid_until", "expires_at"):
+        document[name] = instant(document[name])
+    document["class"] = document.pop("memory_class")
+    document["key"] = document.pop("claim_key")
+    return document
+
+
+def _nothing(result: "SearchResult") -> str:
+    why = "" if result.empty is None else f" ({result.empty.value})"
+    return f"Nothing found{why}.  {_caption(result)}"
+
+
+def _caption(result: "SearchResult") -> str:
+    excluded = ", ".join(f"{reason} {count}" for reason, count in result.excluded.items()) or "none"
+    skipped = f"  skipped for the budget: {len(result.skipped)}" if result.skipped else ""
+    return f"examined {result.examined}  excluded: {excluded}{skipped}"

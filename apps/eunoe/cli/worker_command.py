@@ -1,0 +1,32 @@
+"""`eunoe worker`: a worker in the foreground."""
+
+import logging
+
+import click
+
+from eunoe.cli.options import Call, common
+
+
+@click.command()
+@click.option("--roles", default="decide,project", show_default=True, help="Of decide, project.")
+@click.option(
+    "--accept-bad",
+    multiple=True,
+    metavar="P:FROM-TO",
+    help="Go on over these unusable records of partition P, as the error that stopped it says; repeatable.",
+)
+@common
+def worker(call: Call, roles: str, accept_bad: tuple[str, ...]) -> None:
+    """Run a worker until SIGTERM or Ctrl-C. Serves /metrics, /healthz and /readyz.
+
+    Exits 0 when told to stop, and 1 when a service died. Log lines go to stderr and hold no memory content.
+    """
+    from eunoe.worker.app import make_worker
+    from eunoe.worker.roles import parse_accepted, parse_roles
+
+    wanted, accepted, settings = parse_roles(roles), parse_accepted(accept_bad), call.settings()
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    for noisy in ("aiokafka", "faust", "mode", "aiohttp"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+    make_worker(settings, wanted, accepted).execute_from_commandline()

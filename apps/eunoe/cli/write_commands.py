@@ -1,0 +1,78 @@
+"""`eunoe remember` and `correct`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from eunoe.cli.options import Call, common, read_statement, tenant_option, timeout_option
+from eunoe.cli.performing import perform
+
+_COMMAND_LINE = "command line"
+"""Provenance of a statement that names no other: somebody typed it."""
+
+_OPTIONS = (
+    tenant_option,
+    click.option("--agent", required=True, help="Which agent learned it."),
+    click.option("--purpose", "purposes", multiple=True, required=True, help="What it may be used for; repeatable."),
+    click.option("--subject", help="Whom it is about; without it, the tenant itself."),
+    click.option("--about", multiple=True, help="Who else it is about; repeatable."),
+    click.option("--kind", default="fact", show_default=True, help="A kind of the policy."),
+    click.option("--class", "class", default="long_term", show_default=True, help="short_term, long_term or profile."),
+    click.option("--key", help="The claim it makes, such as delivery.window."),
+    click.option("--source", default="user_explicit", show_default=True, help="A source kind of the policy."),
+    click.option("--uri", help="Where the source is."),
+    click.option("--event-id", "event_ids", multiple=True, help="A source event; repeatable."),
+    click.option("--observed-at", help="When the source said so (RFC 3339 with offset)."),
+    click.option("--confidence", type=float, default=1.0, show_default=True),
+    click.option("--sensitivity", default="personal", show_default=True),
+    click.option("--visibility", default="agent", show_default=True, help="agent or shared."),
+    click.option("--surface", "surfaces", multiple=True, help="Where it may be shown; repeatable."),
+    click.option("--ttl", help="How long it lasts, such as P180D.  [default: the policy's for the kind]"),
+    click.option("--expires-at", help="Or until when (RFC 3339 with offset)."),
+    click.option("--valid-from", help="True since (RFC 3339 with offset)."),
+    click.option("--valid-until", help="True until (RFC 3339 with offset)."),
+    click.option("--justification", help="Why it is worth keeping; sealed."),
+    click.option("--external-id", help="Its id elsewhere; sealed."),
+    click.option("--idempotency-key", help="Asked twice with one key, it is remembered once.  [default: a fresh one]"),
+    timeout_option,
+)
+
+
+def _draft_options(function: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command()
+@click.argument("statement")
+@_draft_options
+@common
+def remember(call: Call, statement: str, timeout: float, **given: Any) -> None:
+    """Write STATEMENT down (- reads it from stdin) and wait for the outcome."""
+    perform(call, {"op": "remember", **_fields(statement, given)}, timeout)
+
+
+@click.command()
+@click.argument("memory_id")
+@click.argument("statement")
+@click.option("--expected-version", type=click.IntRange(1), required=True, help="Of the memory that is replaced.")
+@_draft_options
+@common
+def correct(call: Call, memory_id: str, statement: str, timeout: float, **given: Any) -> None:
+    """Put STATEMENT (- reads it from stdin) in the place of MEMORY_ID, if that is still at its expected version."""
+    perform(call, {"op": "correct", "supersedes": memory_id, **_fields(statement, given)}, timeout)
+
+
+def _fields(statement: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a line: what was not given is left out, so that the line's own defaults hold."""
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    source: dict[str, Any] = {"kind": fields.pop("source"), "uri": fields.pop("uri")}
+    source["event_ids"] = fields.pop("event_ids")
+    source["observed_at"] = fields.pop("observed_at")
+    if not source["uri"] and not source["event_ids"]:
+        source["provenance"] = _COMMAND_LINE
+    source = {name: value for name, value in source.items() if value is not None}
+    kept = {name: value for name, value in fields.items() if value is not None}
+    return {"statement": read_statement(statement), "source": source, **kept}

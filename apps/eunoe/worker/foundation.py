@@ -1,0 +1,66 @@
+"""What every role stands on, opened once per worker: installation, Redis, keys, rules, the end of the log."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from aiokafka import AIOKafkaConsumer
+from redis.asyncio import Redis
+
+from eunoe.crypto.kek import KeyEncryptionKey, read_key_file, read_key_variable
+from eunoe.crypto.keyring import Keyring
+from eunoe.readmodels.key_source import RedisKeySource
+from eunoe.runtime.clock import Clock, SystemClock
+from eunoe.runtime.installation import Installation, bind_redis, read_installation
+from eunoe.runtime.redis.connect import connect
+from eunoe.runtime.settings import Settings
+from eunoe.worker.key_models import KeyModels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    """Opened by `open_foundation`. The roles share it; each has a keyring of its own (`keyring`)."""
+
+    settings: Settings
+    installation: Installation
+    redis: Redis
+    kek: KeyEncryptionKey
+    key_models: KeyModels
+    clock: Clock
+
+    def keyring(self) -> Keyring:
+        """Fresh and empty, on the read models. The decider's holds keys that no log has yet, so none is shared."""
+        source = RedisKeySource(self.redis, self.installation)
+        return Keyring(self.installation.log_id, self.kek, source, self.clock.now)
+
+
+def read_kek(settings: Settings) -> KeyEncryptionKey:
+    """The key file of the settings, else the variable. Raises ``KekUnusable``."""
+    if settings.kek_file is not None:
+        return read_key_file(settings.kek_file)
+    return read_key_variable(os.environ)
+
+
+@asynccontextmanager
+async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
+    """Raises what `read_installation`, `connect`, `bind_redis` and `read_kek` raise."""
+    kek = read_kek(settings)
+    async with AsyncExitStack() as closing:
+        installation = await read_installation(settings.kafka, settings.topics)
+        redis = await connect(settings.redis)
+        closing.push_async_callback(redis.aclose)
+        await bind_redis(redis, installation)
+        ends = AIOKafkaConsumer(
+            bootstrap_servers=settings.kafka, isolation_level="read_committed", enable_auto_commit=False
+        )
+        closing.push_async_callback(ends.stop)
+        await ends.start()
+        yield Foundation(
+            settings=settings,
+            installation=installation,
+            redis=redis,
+            kek=kek,
+            key_models=KeyModels(redis, installation, ends),
+            clock=SystemClock(),
+        )

@@ -1,0 +1,111 @@
+"""The role `project`: one service per read model, each its own consumer group, each stopped or rebuilt by itself."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from eunoe.readmodels.history import HistoryModel
+from eunoe.readmodels.keys import KeysModel
+from eunoe.readmodels.outcomes import OutcomesModel
+from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
+from eunoe.readmodels.recall.analyse import Analyser
+from eunoe.readmodels.recall.fold import RecallModel
+from eunoe.readmodels.subjects import SubjectsModel
+from eunoe.runtime.lane import heed_cancellation
+from eunoe.runtime.metrics import BEHIND, HEALED, PROJECTED, Meter
+from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.schemas.ids import Partition, TenantId
+from eunoe.worker.foundation import Foundation
+from eunoe.worker.lanes import LaneService
+from eunoe.worker.prometheus import Reading
+from eunoe.worker.together import together
+
+_TEND_EVERY_S: Final = 1.0
+
+
+class Tended(Protocol):
+    """A model that removes in small steps what nobody can read any more."""
+
+    async def tend(self, prefix: Prefix) -> bool:
+        """One step; True while there is more."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class ProjectedModel:
+    """One read model of this worker and the lanes it runs."""
+
+    model: ReadModel[Any]
+    foundation: Foundation
+    functions: LoadedFunctions | None = None
+    tended: Tended | None = None
+    running: dict[Partition, ProjectorLane[Any]] = field(default_factory=dict)
+
+    def service(self, meter: Meter) -> LaneService:
+        base = self.foundation
+        return LaneService(
+            self.model.name,
+            self.model.source,
+            self._work,
+            settings=base.settings,
+            installation=base.installation,
+            meter=meter,
+        )
+
+    async def _work(self, partition: Partition) -> None:
+        base = self.foundation
+        lane = ProjectorLane(
+            self.model,
+            partition,
+            installation=base.installation,
+            bootstrap=base.settings.kafka,
+            redis=base.redis,
+            functions=self.functions,
+            pace=Pace(batch=base.settings.project_batch),
+        )
+        self.running[partition] = lane
+        try:
+            await together(lane.run(), self._tend(partition))
+        finally:
+            if self.running.get(partition) is lane:
+                del self.running[partition]
+
+    async def _tend(self, partition: Partition) -> None:
+        prefix = Prefix(self.foundation.installation.log_id, partition, self.model.name)
+        while self.tended is not None:
+            heed_cancellation()
+            if not await self.tended.tend(prefix):
+                await asyncio.sleep(_TEND_EVERY_S)
+
+    def readings(self) -> Iterable[Reading]:
+        for partition, lane in self.running.items():
+            labels = (self.model.name, str(partition))
+            yield PROJECTED, labels, lane.position
+            if lane.behind is not None:
+                yield BEHIND, labels, lane.behind
+        yield HEALED, (self.model.name,), sum(lane.healed for lane in self.running.values())
+
+
+def _one_language(language: str) -> Callable[[TenantId], Analyser]:
+    analyser = Analyser(language=language)
+    return lambda _: analyser
+
+
+def read_models(foundation: Foundation) -> tuple[ProjectedModel, ...]:
+    """Every read model there is, the foundations of the others first."""
+    redis = foundation.redis
+    recall = RecallModel(
+        redis=redis,
+        keyring=foundation.keyring(),
+        passed=foundation.key_models,
+        analyser=_one_language(foundation.settings.language),
+    )
+    return (
+        ProjectedModel(model=KeysModel(redis), foundation=foundation),
+        ProjectedModel(model=SubjectsModel(redis), foundation=foundation),
+        ProjectedModel(model=OutcomesModel(redis), foundation=foundation),
+        ProjectedModel(model=HistoryModel(), foundation=foundation),
+        ProjectedModel(model=recall, foundation=foundation, functions=recall.functions, tended=recall),
+    )
