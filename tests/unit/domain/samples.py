@@ -1,0 +1,233 @@
+"""A small policy with one principal per role, and commands with sensible fields, each changeable by name."""
+
+from itertools import count
+from types import MappingProxyType
+from typing import Any, Final
+
+from msgspec import structs
+
+from eunoe.domain.known import BodyFacts
+from eunoe.domain.retention import month_of
+from eunoe.schemas.commands import (
+    Command,
+    ConfirmMemory,
+    CorrectMemory,
+    Draft,
+    ExpireMemory,
+    ForgetMemory,
+    ForgetSubject,
+    IssueKey,
+    PromoteMemory,
+    ReadmitSubject,
+    RejectMemory,
+    RememberMemory,
+    RetractMemory,
+)
+from eunoe.schemas.ids import (
+    AgentId,
+    KeyId,
+    MemoryId,
+    Millis,
+    PrincipalName,
+    Pseudonym,
+    TenantId,
+    derived_id,
+)
+from eunoe.schemas.policy import KindRule, Limits, Policy, PrincipalRule, PurposeRule, SourceRule
+from eunoe.schemas.values import (
+    Action,
+    Confirmation,
+    MemoryClass,
+    PrincipalKind,
+    Sensitivity,
+    SourceKind,
+    Trust,
+    Visibility,
+)
+
+MINUTE: Final = 60_000
+DAY: Final = 86_400_000
+NOW: Final = Millis(1_800_000_000_000)
+"""2027-01-15T08:00:00Z."""
+IN_A_MONTH: Final = Millis(NOW + 30 * DAY)
+MONTH: Final = month_of(IN_A_MONTH)
+
+ACME: Final = TenantId("acme")
+ALICE: Final = Pseudonym("a" * 32)
+BOB: Final = Pseudonym("b" * 32)
+CAROL: Final = Pseudonym("c" * 32)
+
+AGENT: Final = PrincipalName("agent")
+OTHER_AGENT: Final = PrincipalName("other-agent")
+REVIEWER: Final = PrincipalName("reviewer")
+SECOND_REVIEWER: Final = PrincipalName("second-reviewer")
+ROBOT_REVIEWER: Final = PrincipalName("robot-reviewer")
+OFFICER: Final = PrincipalName("officer")
+SWEEPER: Final = PrincipalName("sweeper")
+STRANGER: Final = PrincipalName("stranger")
+FOREIGNER: Final = PrincipalName("foreigner")
+
+BODY: Final = BodyFacts(statement_chars=40, body_bytes=200, event_ids=1, has_provenance=True, blank=False)
+
+SIGNERS: Final[dict[type[Command], tuple[PrincipalName, bool]]] = {
+    IssueKey: (AGENT, False),
+    RememberMemory: (AGENT, False),
+    CorrectMemory: (AGENT, False),
+    PromoteMemory: (REVIEWER, True),
+    RejectMemory: (REVIEWER, True),
+    ConfirmMemory: (REVIEWER, True),
+    RetractMemory: (AGENT, False),
+    ExpireMemory: (SWEEPER, False),
+    ForgetMemory: (OFFICER, True),
+    ForgetSubject: (OFFICER, True),
+    ReadmitSubject: (OFFICER, True),
+}
+"""Who sends a command when a test does not say, and whether by Ed25519."""
+
+
+def _principal(
+    name: PrincipalName, kind: PrincipalKind, *actions: Action, tenants: frozenset[TenantId] | None = None
+) -> PrincipalRule:
+    return PrincipalRule(
+        name=name,
+        kind=kind,
+        owner="platform",
+        tenants=tenants,
+        actions=frozenset(actions),
+        source_kinds=None,
+        max_sensitivity=Sensitivity.PERSONAL,
+        secrets=(),
+    )
+
+
+_HUMAN: Final = PrincipalKind.HUMAN
+_SERVICE: Final = PrincipalKind.SERVICE
+_PRINCIPALS: Final = (
+    _principal(AGENT, _SERVICE, Action.WRITE),
+    _principal(OTHER_AGENT, _SERVICE, Action.WRITE),
+    _principal(REVIEWER, _HUMAN, Action.REVIEW, Action.WRITE),
+    _principal(SECOND_REVIEWER, _HUMAN, Action.REVIEW),
+    _principal(ROBOT_REVIEWER, _SERVICE, Action.REVIEW, Action.WRITE),
+    _principal(OFFICER, _HUMAN, Action.ERASE, Action.READMIT),
+    _principal(SWEEPER, _SERVICE, Action.EXPIRE),
+    _principal(FOREIGNER, _HUMAN, *Action, tenants=frozenset({TenantId("acme-2")})),
+)
+
+
+def kind(name: str, ttl_max: int, own_bucket: bool = False) -> KindRule:
+    return KindRule(name=name, ttl_default=ttl_max, ttl_max=ttl_max, own_bucket=own_bucket)
+
+
+POLICY: Final = Policy(
+    version=3,
+    title="for tests",
+    hash="0" * 64,
+    purposes=MappingProxyType(
+        {name: PurposeRule(name=name, owner="someone", fallback="asks") for name in ("support", "sales")}
+    ),
+    kinds=MappingProxyType(
+        {
+            each.name: each
+            for each in (kind("fact", 365 * DAY), kind("note", 7 * DAY), kind("diagnosis", 365 * DAY, own_bucket=True))
+        }
+    ),
+    sources=MappingProxyType(
+        {
+            each: SourceRule(kind=each, trust=trust, confirmation=confirmation)
+            for each, trust, confirmation in (
+                (SourceKind.USER_EXPLICIT, Trust.ASSERTED, Confirmation.CONFIRMED),
+                (SourceKind.INFERRED, Trust.ASSERTED, Confirmation.PROPOSED),
+                (SourceKind.THIRD_PARTY, Trust.UNTRUSTED, Confirmation.PROPOSED),
+            )
+        }
+    ),
+    principals=MappingProxyType({each.name: each for each in _PRINCIPALS}),
+    limits=Limits(statement_chars=100, body_bytes=1_000, purposes=2, surfaces=2, about=2, event_ids=3),
+    idempotency_retention=40 * DAY,
+    expiry_tolerance=5 * MINUTE,
+)
+
+_numbers: Final = count(1)
+
+
+def once() -> bytes:
+    """An idempotency key nobody used before."""
+    return next(_numbers).to_bytes(16, "big")
+
+
+def memory(name: str) -> MemoryId:
+    return MemoryId(derived_id("memory", name))
+
+
+def draft(name: str, key_id: KeyId, **changes: Any) -> Draft:
+    """A fact on Alice for support that lives for 30 days; ``changes`` by field name."""
+    return structs.replace(
+        Draft(
+            memory_id=memory(name),
+            agent=AgentId("support-bot"),
+            subject=ALICE,
+            generation=1,
+            purposes=("support",),
+            visibility=Visibility.AGENT,
+            kind="fact",
+            memory_class=MemoryClass.LONG_TERM,
+            source_kind=SourceKind.USER_EXPLICIT,
+            confidence=0.9,
+            sensitivity=Sensitivity.PERSONAL,
+            expires_at=IN_A_MONTH,
+            key_id=key_id,
+            body_version=1,
+            body=b"sealed",
+        ),
+        **changes,
+    )
+
+
+def remember(draft: Draft, *, idempotency: bytes | None = None, expected_version: int = 0) -> RememberMemory:
+    return RememberMemory(
+        tenant=ACME, draft=draft, expected_version=expected_version, idempotency=idempotency or once()
+    )
+
+
+def correct(draft: Draft, old: str, expected_version: int, *, idempotency: bytes | None = None) -> CorrectMemory:
+    return CorrectMemory(
+        tenant=ACME,
+        draft=draft,
+        supersedes=memory(old),
+        expected_version=expected_version,
+        idempotency=idempotency or once(),
+    )
+
+
+def promote(name: str, version: int = 1) -> PromoteMemory:
+    return PromoteMemory(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
+
+
+def reject(name: str, version: int = 1, reason: str = "spam") -> RejectMemory:
+    return RejectMemory(
+        tenant=ACME, memory_id=memory(name), expected_version=version, reason=reason, idempotency=once()
+    )
+
+
+def confirm(name: str, version: int = 1) -> ConfirmMemory:
+    return ConfirmMemory(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
+
+
+def retract(name: str, version: int = 1) -> RetractMemory:
+    return RetractMemory(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
+
+
+def expire(name: str, version: int = 1, expires_at: Millis = IN_A_MONTH) -> ExpireMemory:
+    return ExpireMemory(tenant=ACME, memory_id=memory(name), expected_version=version, expires_at=expires_at)
+
+
+def forget(name: str) -> ForgetMemory:
+    return ForgetMemory(tenant=ACME, memory_id=memory(name), idempotency=once())
+
+
+def forget_subject(subject: Pseudonym = ALICE) -> ForgetSubject:
+    return ForgetSubject(tenant=ACME, subject=subject, idempotency=once())
+
+
+def readmit(subject: Pseudonym = ALICE) -> ReadmitSubject:
+    return ReadmitSubject(tenant=ACME, subject=subject, idempotency=once())
