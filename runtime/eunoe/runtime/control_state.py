@@ -1,0 +1,107 @@
+"""What is in force: the fold of ``memory-control``, pure.
+
+A record counts only if one of the installation's control signers signed it for this log, and if it was made against
+what is in force now: it names the offset of the record it replaces (-1 for the first of its name). Of two that replace
+the same one, the first wins in every process; the other is stale, is ignored everywhere, and is told to its author.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from eunoe.crypto.signatures import Ed25519Verifier
+from eunoe.runtime.setting_values import ControlSigner
+from eunoe.schemas.control import POLICY, SWITCH_PREFIX, ControlRecord, Switch, signed_control_bytes
+from eunoe.schemas.ids import LogId, Offset, TenantId, is_name
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.policy_file import PolicyError, read_policy
+
+NOTHING: Final = Offset(-1)
+EVERY_TENANT: Final = "*"
+_ON: Final = Switch()
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The record in force under one name."""
+
+    offset: Offset
+    record: ControlRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A record that changes nothing, and why."""
+
+    offset: Offset
+    name: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlState:
+    """A snapshot; it never changes. ``offset`` is the last record read, whether it counted or not."""
+
+    policy: Policy | None = None
+    switches: Mapping[str, Switch] = field(default_factory=lambda: MappingProxyType({}))
+    adopted: Mapping[str, Adopted] = field(default_factory=lambda: MappingProxyType({}))
+    offset: Offset = NOTHING
+
+    def in_force(self, name: str) -> Offset:
+        """The offset of the record in force under ``name``: what the next one must say that it replaces."""
+        found = self.adopted.get(name)
+        return NOTHING if found is None else found.offset
+
+    def reads_allowed(self, tenant: TenantId) -> bool:
+        return all(each.reads for each in self._switches(tenant))
+
+    def writes_allowed(self, tenant: TenantId) -> bool:
+        return all(each.writes for each in self._switches(tenant))
+
+    def _switches(self, tenant: TenantId) -> tuple[Switch, Switch]:
+        return self.switches.get(EVERY_TENANT, _ON), self.switches.get(tenant, _ON)
+
+
+def signers_of(signers: tuple[ControlSigner, ...]) -> Mapping[str, Ed25519Verifier]:
+    """What checks a control record, by the signer it names."""
+    return {each.signer: Ed25519Verifier(each.public_key, each.signer) for each in signers}
+
+
+def after(
+    state: ControlState,
+    offset: Offset,
+    record: ControlRecord,
+    log_id: LogId,
+    signers: Mapping[str, Ed25519Verifier],
+) -> ControlState | Ignored:
+    """The state once the record at ``offset`` is read, or why it changes nothing."""
+    signer = signers.get(record.signer)
+    if signer is None or not signer.verify(signed_control_bytes(record, log_id), record.signature):
+        return Ignored(offset, record.name, "not signed by one of control_signers")
+    current = state.in_force(record.name)
+    if record.replaces != current:
+        return Ignored(offset, record.name, f"stale: made against offset {record.replaces}, but {current} is in force")
+    adopted = MappingProxyType({**state.adopted, record.name: Adopted(offset, record)})
+    try:
+        return _adopt(replace(state, adopted=adopted, offset=offset), record)
+    except (PolicyError, ValueError) as error:
+        return Ignored(offset, record.name, str(error))
+
+
+def _adopt(state: ControlState, record: ControlRecord) -> ControlState:
+    if record.name == POLICY:
+        return replace(state, policy=read_policy(record.body, "the policy on memory-control"))
+    tenant = record.name.removeprefix(SWITCH_PREFIX)
+    if tenant == record.name or not (tenant == EVERY_TENANT or is_name(tenant)):
+        raise ValueError("no such kind of control record")
+    switch = msgspec.json.decode(record.body, type=Switch)
+    return replace(state, switches=MappingProxyType({**state.switches, tenant: switch}))
+
+
+def switch_body(switch: Switch) -> bytes:
+    """A switch as the body of its record."""
+    return json.dumps({"reads": switch.reads, "writes": switch.writes}).encode()
