@@ -19,7 +19,6 @@ from eunoe.cli.showing import (
 
 if TYPE_CHECKING:
     from eunoe.client.dead_letters import Letter
-
     from eunoe.readmodels.history_reader import History
     from eunoe.readmodels.recall.result import SearchResult
     from eunoe.schemas.ids import Millis

@@ -25,10 +25,12 @@ from eunoe.stack.external import without_credentials
 from eunoe.stack.found import forget_stack, remember_settings, remember_stack, remembered_stack, settings_file
 from eunoe.stack.places import stack_directory
 from eunoe.stack.provider import Endpoints, ServiceStatus
+from eunoe.stack.worker_process import WorkerProcess
 
 REFUSED: Final = 1
 WRONG_USAGE: Final = 2
 UNREACHABLE: Final = 3
+_READY_SECONDS: Final = 30.0
 
 _errors = Console(stderr=True, highlight=False)
 _people = Console(highlight=False)
@@ -42,14 +44,17 @@ _config_option = click.option(
 @click.command()
 @_json_option
 @_config_option
-def up(as_json: bool, config: Path | None) -> None:
-    """Start Kafka and Redis (or find those that run), create the topics, and say where they are."""
+@click.option("--no-workers", is_flag=True, help="Start no worker.")
+def up(as_json: bool, config: Path | None, no_workers: bool) -> None:
+    """Start Kafka, Redis and a worker (or find those that run), create the topics, and say where they are."""
     with _exit_codes(as_json):
         settings = _settings(config)
         with _errors.status("Starting Kafka and Redis (the first time downloads about 58 MB) …"):
             endpoints = choose_stack().up()
             remember_stack(endpoints)
             prepare(replace(settings, kafka=endpoints.kafka, redis=endpoints.redis), endpoints)
+        if not no_workers and endpoints.provider != "compose":  # there, they are services of the compose file
+            start_worker(endpoints.directory, config)
     if as_json:
         click.echo(json.dumps(endpoints.as_json()))
     else:
@@ -65,7 +70,8 @@ def down(as_json: bool) -> None:
     with _exit_codes(as_json):
         left = remembered_stack(directory)
         provider = left.provider if left else "local"
-        stopped = named_stack(provider, directory).down()
+        worker = (WorkerProcess.name,) if WorkerProcess(directory).stop() else ()
+        stopped = (*worker, *named_stack(provider, directory).down())
         forget_stack(directory)
     if as_json:
         click.echo(json.dumps({"stopped": list(stopped), "provider": provider}))
@@ -82,6 +88,9 @@ def status(as_json: bool) -> None:
         left = remembered_stack(directory)
         provider = left.provider if left else "local"
         services = named_stack(provider, directory).status()
+        worker = WorkerProcess(directory)
+        if worker.record is not None:
+            services = (*services, worker.status())
     if as_json:
         listed = [
             {"service": each.service, "state": each.state, "address": each.address, "pid": each.pid}
@@ -121,6 +130,19 @@ def apply(as_json: bool, config: Path | None, partitions: int | None, replicatio
         click.echo(json.dumps(document))
     else:
         _people.print(f"{len(applied.created)} topics created, {len(applied.existing)} as they should be.")
+
+
+def start_worker(directory: Path, config: Path | None) -> None:
+    """The worker of the stack, or the one that runs; returns when every partition it was given is worked on.
+
+    A partition that needs a person does not undo `up`: it is named on stderr. Raises `StackError`.
+    """
+    worker = WorkerProcess(directory, config)
+    with _errors.status("Starting a worker …"):
+        worker.start()
+        ready = worker.ready(_READY_SECONDS)
+    if not ready:
+        _errors.print(f"eunoe: the worker is not ready; http://{worker.address}/readyz says why", markup=False)
 
 
 def prepare(settings: Settings, endpoints: Endpoints) -> None:

@@ -1,10 +1,15 @@
 """`eunoe worker`: a worker in the foreground."""
 
 import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
-from eunoe.cli.options import Call, common
+from eunoe.cli.options import Call, common, run
+
+if TYPE_CHECKING:
+    from eunoe.runtime.settings import Settings
 
 
 @click.command()
@@ -15,8 +20,9 @@ from eunoe.cli.options import Call, common
     metavar="P:FROM-TO",
     help="Go on over these unusable records of partition P, as the error that stopped it says; repeatable.",
 )
+@click.option("--http-port", type=click.IntRange(1, 65_535), help="Of its web pages.  [default: the setting http_port]")
 @common
-def worker(call: Call, roles: str, accept_bad: tuple[str, ...]) -> None:
+def worker(call: Call, roles: str, accept_bad: tuple[str, ...], http_port: int | None) -> None:
     """Run a worker until SIGTERM or Ctrl-C. Serves /metrics, /healthz and /readyz.
 
     Exits 0 when told to stop, and 1 when a service died. Log lines go to stderr and hold no memory content.
@@ -25,8 +31,19 @@ def worker(call: Call, roles: str, accept_bad: tuple[str, ...]) -> None:
     from eunoe.worker.roles import parse_accepted, parse_roles
 
     wanted, accepted, settings = parse_roles(roles), parse_accepted(accept_bad), call.settings()
+    if http_port is not None:
+        settings = replace(settings, http_port=http_port)
+    run(_can_start(settings))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     for noisy in ("aiokafka", "faust", "mode", "aiohttp"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     make_worker(settings, wanted, accepted).execute_from_commandline()
+
+
+async def _can_start(settings: "Settings") -> None:
+    """Say what is missing before Faust does, whose errors are tracebacks."""
+    from eunoe.worker.foundation import open_foundation
+
+    async with open_foundation(settings):
+        pass

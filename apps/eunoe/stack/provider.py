@@ -35,7 +35,7 @@ class Endpoints:
 class ServiceStatus:
     """One line of `eunoe status`. ``pid`` is None where this machine does not run the process itself."""
 
-    service: Literal["kafka", "redis"]
+    service: Literal["kafka", "redis", "worker"]
     state: Literal["running", "not answering", "stopped"]
     address: str
     pid: int | None

@@ -26,7 +26,7 @@ class Service(ABC):
     Ports stay the same from start to start, for clients know them; they change only when something else took them.
     """
 
-    name: Literal["kafka", "redis"]
+    name: Literal["kafka", "redis", "worker"]
     port_names: tuple[str, ...]
     start_seconds: float
     stop_seconds: float

@@ -1,7 +1,7 @@
 """The worker process: a Faust app as the shell around the services (ADR 0003).
 
-Faust gives the lifecycle, signals and web server; it never touches a topic. *Measured*: without ``producer_only`` the app
-joins a leader group; with it and a boot strategy without Kafka it opens no connection of its own.
+Faust gives the lifecycle, signals and web server; it never touches a topic. *Measured*: without ``producer_only`` the
+app joins a leader group; with it and a boot strategy without Kafka it opens no connection of its own.
 """
 
 import asyncio
@@ -14,8 +14,10 @@ from typing import Any, Final
 import faust
 from faust.app.base import BootStrategy
 from faust.web.base import BlueprintManager
+from faust.web.views import View
 from faust.worker import Worker
 from mode import Service
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from eunoe.runtime.settings import Settings
 from eunoe.worker.embedded import RunningServices, running_services
@@ -27,22 +29,23 @@ log = logging.getLogger(__name__)
 _NOT_STARTED: Final = "the services are starting"
 
 
-class _NoKafka(BootStrategy):  # type: ignore[misc]  # faust is untyped
+class _NoKafka(BootStrategy):
     enable_kafka = False
 
 
-class _App(faust.App):  # type: ignore[misc]  # faust is untyped
+class _App(faust.App):
     BootStrategy = _NoKafka
     producer_only = True
 
 
-class RoleServices(Service):  # type: ignore[misc]  # mode is untyped
+class RoleServices(Service):
     """Hosts the roles: starts them with the app, stops them with it, and crashes it when one of them dies."""
 
     def __init__(self, settings: Settings, roles: frozenset[Role], accepted: Accepted, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._context = running_services(settings, roles, accepted=accepted, meter=(meter := PrometheusMeter()))
         self._opened = False
+        self._services_up = asyncio.Event()
         self.meter = meter
         self.running: RunningServices | None = None
 
@@ -50,16 +53,17 @@ class RoleServices(Service):  # type: ignore[misc]  # mode is untyped
         self.running = await self._context.__aenter__()
         self._opened = True
         self.meter.read_from(self.running.readings)
+        self._services_up.set()
 
     async def on_stop(self) -> None:
         if self._opened:
             self._opened = False
             await self._context.__aexit__(None, None, None)
 
-    @Service.task  # type: ignore[untyped-decorator]  # mode is untyped; it must not be called `loop`
+    @Service.task  # a task of mode must not be called `loop`
     async def watch(self) -> None:
-        while self.running is None:
-            await asyncio.sleep(0.01)
+        await self._services_up.wait()
+        assert self.running is not None
         await self.running.ended()
 
     def problems(self) -> list[str]:
@@ -81,30 +85,25 @@ def make_worker(settings: Settings, roles: frozenset[Role], accepted: Accepted) 
     )
     services = RoleServices(settings, roles, accepted)
     _serve_pages(app, services)
-    return Worker(app, services, override_logging=False, redirect_stdouts=False, quiet=True)
+    worker = Worker(app, services, override_logging=False, redirect_stdouts=False, quiet=True)
+    worker.spinner = None
+    return worker
 
 
 def _serve_pages(app: faust.App, services: RoleServices) -> None:
     # Faust's own pages (tables, router, statistics) would show nothing of ours, and more than anybody needs.
     app.web.blueprints = BlueprintManager([])
 
-    async def metrics(web: Any, request: Any) -> Any:
-        return web.text(services.meter.page(), content_type="text/plain")
+    async def metrics(view: View, request: Any) -> Any:
+        return view.bytes(services.meter.page().encode(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    async def healthz(web: Any, request: Any) -> Any:
-        return web.text("alive\n")
+    async def healthz(view: View, request: Any) -> Any:
+        return view.text("alive\n")
 
-    async def readyz(web: Any, request: Any) -> Any:
+    async def readyz(view: View, request: Any) -> Any:
         problems = services.problems()
         body = json.dumps({"ready": not problems, "problems": problems})
-        return web.text(body, content_type="application/json", status=503 if problems else 200)
+        return view.text(body, content_type="application/json", status=503 if problems else 200)
 
-    for path, page in (("/metrics", metrics), ("/healthz", healthz), ("/readyz", readyz)):
-        app.page(path)(_faust_view(page))
-
-
-def _faust_view(page: Any) -> Any:
-    async def view(self: Any, request: Any) -> Any:
-        return await page(self.web, request)
-
-    return view
+    for page in (metrics, healthz, readyz):
+        app.page(f"/{page.__name__}")(page)

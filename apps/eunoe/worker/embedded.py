@@ -1,4 +1,4 @@
-"""A worker's services in the running event loop: what the Faust app hosts, and what tests and the demo run by themselves.
+"""A worker's services in the running event loop: what the Faust app hosts, and what tests and the demo run themselves.
 
 Order matters on the way in and out: the foundation, the rules (no policy, no deciding), the read models (a decider
 that misses a key waits for them), the deciders; and back.
@@ -19,7 +19,8 @@ from eunoe.worker.lanes import LaneService
 from eunoe.worker.project import ProjectedModel, read_models
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.roles import ALL, Accepted, Role
-from eunoe.worker.rules import ControlRules, following, sweeper_publisher
+from eunoe.worker.rules import ControlRules, following
+from eunoe.worker.sweeping import sweeper_publisher
 
 _LIMIT: Final = BadRecordLimit()
 
