@@ -106,7 +106,7 @@ def _purposes(draft: Draft, policy: Policy) -> Refusal | None:
     if len(purposes) > policy.limits.purposes:
         return Refusal(reason=Reason.TOO_LONG, field="purposes")
     for purpose in purposes:
-        if purpose not in policy.purposes:
+        if policy.purpose(purpose) is None:
             return Refusal(reason=Reason.UNKNOWN_PURPOSE, field="purposes")
     return _invalid("purposes") if len(set(purposes)) != len(purposes) else None
 

@@ -97,15 +97,15 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
             key = _bucket_asked_for(command, entries)
             return [] if key is None else [key]
         case CorrectMemory(supersedes=old):
-            return _subjects_of(find(entries, memory_key(tenant, old), MemoryState))
+            return _of_record(find(entries, memory_key(tenant, old), MemoryState))
         case _:
             record = find(entries, memory_key(tenant, command.memory_id), MemoryState)
-            keys = _subjects_of(record)
+            keys = _of_record(record)
             if record is not None and record.supersedes is not None:
                 old_key = memory_key(tenant, record.supersedes)
                 keys.append(old_key)
                 if old_key in entries:
-                    keys += _subjects_of(find(entries, old_key, MemoryState))
+                    keys += _of_record(find(entries, old_key, MemoryState))
             return keys
 
 
@@ -117,9 +117,12 @@ def _bucket_asked_for(command: IssueKey, entries: Entries) -> LedgerKey | None:
     return bucket_key(tenant, subject, 1 if state is None else state.generation, bucket)
 
 
-def _subjects_of(record: MemoryState | None) -> list[LedgerKey]:
-    if record is None:
-        return []
+def _of_record(record: MemoryState | None) -> list[LedgerKey]:
+    return [] if record is None else subjects_of(record)
+
+
+def subjects_of(record: MemoryState) -> list[LedgerKey]:
+    """The entries of everybody whose forgetting makes the record unreadable."""
     tenant = record.tenant
     return [subject_key(tenant, record.subject), *(subject_key(tenant, each.subject) for each in record.about)]
 

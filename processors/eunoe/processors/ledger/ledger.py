@@ -11,6 +11,7 @@ from typing import Final, cast
 from redis.asyncio import Redis
 
 from eunoe.domain.entries import CommandSeen, Entry, IdempotencyEntry, LedgerKey, decode_entry, encode_entry
+from eunoe.domain.ledger_questions import record_closed, subjects_of
 from eunoe.domain.memory import MemoryState
 from eunoe.processors.ledger import keys
 from eunoe.runtime.redis.prefix import Prefix
@@ -119,14 +120,26 @@ class Ledger:
     async def due(self, now: Millis, most: int) -> list[MemoryState]:
         """Up to ``most`` records whose ``expires_at`` is not after ``now``, the longest overdue first.
 
-        Not checked against the watermark: what it yields is only proposed, and judged again.
+        Not checked against the watermark: what it yields is only proposed, and judged again. A record of a forgotten
+        subject can never expire, so it leaves the index here.
         """
         found = await self._up_to(keys.due(self._prefix), now, most)
-        if not found:
-            return []
-        values = await self._redis.mget([keys.entry(self._prefix, each) for each in found])
-        states = [decode_entry(cast("bytes", each)) for each in values if each is not None]
-        return [each for each in states if isinstance(each, MemoryState)]
+        states = {key: entry for key, entry in (await self._entries(found)).items() if isinstance(entry, MemoryState)}
+        named = {each for state in states.values() for each in subjects_of(state)}
+        subjects = await self._entries(sorted(named))
+        over = [key for key, state in states.items() if record_closed(state, subjects)]
+        if over:
+            await self._redis.zrem(keys.due(self._prefix), *over)
+        return [state for key, state in states.items() if key not in over]
+
+    async def _entries(self, wanted: Sequence[LedgerKey]) -> dict[LedgerKey, Entry | None]:
+        if not wanted:
+            return {}
+        values = await self._redis.mget([keys.entry(self._prefix, each) for each in wanted])
+        return {
+            key: None if value is None else decode_entry(cast("bytes", value))
+            for key, value in zip(wanted, values, strict=True)
+        }
 
     async def drop_lapsed(self, log_time: Millis) -> int:
         """Delete a few entries that `decide` already ignores by log time. Returns how many."""
