@@ -141,18 +141,19 @@ def _concerned(record: MemoryState) -> tuple[SubjectRef, ...]:
 
 
 def _count(entries: Entries, tenant: TenantId, ref: SubjectRef, change: int, changed: dict[LedgerKey, Entry]) -> None:
-    """One record more or less for the subject; none where the generation is over. The first mention makes the state."""
+    """One record more or less for the subject, whose generation is open. The first mention makes the state."""
     key = subject_key(tenant, ref.subject)
     state = find(entries, key, SubjectState)
     if state is None:
         state = SubjectState(generation=ref.generation, closed=False, root_key_id=None, records=0)
-    if state.generation == ref.generation and not state.closed:
-        changed[key] = SubjectState(
-            generation=state.generation,
-            closed=False,
-            root_key_id=state.root_key_id,
-            records=state.records + change,
-        )
+    if state.closed or state.generation != ref.generation:
+        raise ImpossibleFact("a record", key, f"generation {ref.generation} is not open")
+    changed[key] = SubjectState(
+        generation=state.generation,
+        closed=False,
+        root_key_id=state.root_key_id,
+        records=state.records + change,
+    )
 
 
 def _issued(entries: Entries, tenant: TenantId, fact: KeyIssued) -> dict[LedgerKey, Entry]:

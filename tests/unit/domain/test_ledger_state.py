@@ -21,7 +21,7 @@ from eunoe.domain.entries import (
 from eunoe.domain.ledger_state import fold, folds, idempotency_of, known, wanted
 from eunoe.domain.memory import ImpossibleFact
 from eunoe.schemas.commands import Command, IssueKey
-from eunoe.schemas.events import CommandRejected, Event, KeyIssued, PartitionOpened, Reason
+from eunoe.schemas.events import CommandRejected, Event, KeyIssued, MemoryAccepted, PartitionOpened, Reason
 from eunoe.schemas.ids import Bucket, CommandId, KeyId, LogId, MemoryId, Millis, TenantId, derived_id
 from eunoe.schemas.values import SourceKind
 from unit.domain.samples import (
@@ -132,8 +132,11 @@ def test_the_genesis_record_changes_nothing(scenario: Scenario) -> None:
 
 def test_an_event_that_does_not_follow_is_impossible(scenario: Scenario) -> None:
     first = next(event for event in scenario.events if isinstance(event.fact, KeyIssued) and event.fact.subject)
+    # A record that nobody remembers and that is about somebody forgotten since.
+    late = next(event for event in scenario.events if isinstance(event.fact, MemoryAccepted))
+    del scenario.store[memory_key(ACME, memory("plain"))]
     forgotten = scenario.given(forget_subject()).events[-1]
-    for event in (first, forgotten):
+    for event in (first, late, forgotten):
         entries: dict[LedgerKey, Entry | None] = {key: scenario.entry(key) for key in folds(event, {})}
         with pytest.raises(ImpossibleFact):
             fold(entries, event)
