@@ -18,6 +18,7 @@ from eunoe.domain.entries import (
     subject_key,
     tenant_key,
 )
+from eunoe.domain.ledger_questions import follows_records
 from eunoe.domain.ledger_state import fold, folds, idempotency_of, known, wanted
 from eunoe.domain.memory import ImpossibleFact
 from eunoe.schemas.commands import Command, IssueKey
@@ -80,6 +81,14 @@ def test_the_usual_commands_need_one_round_and_the_deepest_three(scenario: Scena
     assert rounds(scenario, promote("pending")) == 3
     scenario.given(forget_subject(), readmit())
     assert rounds(scenario, IssueKey(tenant=ACME, subject=ALICE, bucket=MONTH)) == 2
+
+
+def test_what_asks_on_the_strength_of_loaded_entries_says_so(scenario: Scenario) -> None:
+    key = scenario.key(ALICE, MONTH)
+    for command in (retract("plain"), promote("pending"), correct(draft("m", key), "shared", 1), IssueKey(tenant=ACME)):
+        assert follows_records(command)
+    for command in (remember(draft("m", key, about=(BOB,))), forget_subject(), readmit()):
+        assert not follows_records(command)
 
 
 def test_nothing_is_judged_on_a_ledger_that_was_not_read(scenario: Scenario) -> None:
