@@ -87,8 +87,8 @@ def test_what_asks_on_the_strength_of_loaded_entries_says_so(scenario: Scenario)
     key = scenario.key(ALICE, MONTH)
     for command in (retract("plain"), promote("pending"), correct(draft("m", key), "shared", 1), IssueKey(tenant=ACME)):
         assert follows_records(command)
-    for command in (remember(draft("m", key, about=(BOB,))), forget_subject(), readmit()):
-        assert not follows_records(command)
+    for other in (remember(draft("m", key, about=(BOB,))), forget_subject(), readmit()):
+        assert not follows_records(other)
 
 
 def test_nothing_is_judged_on_a_ledger_that_was_not_read(scenario: Scenario) -> None:
