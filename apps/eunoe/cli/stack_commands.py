@@ -20,6 +20,7 @@ from eunoe.runtime.installation import Installation, bind_redis, open_installati
 from eunoe.runtime.kafka import TopicsApplied, apply_topics, topic_admin
 from eunoe.runtime.settings import Settings, SettingsError, load_settings
 from eunoe.stack.choose import choose_stack, named_stack
+from eunoe.stack.development import SECRETS_FOLDER, apply_development, remembered
 from eunoe.stack.errors import StackError, UnknownProvider
 from eunoe.stack.external import without_credentials
 from eunoe.stack.found import forget_stack, remember_settings, remember_stack, remembered_stack, settings_file
@@ -151,16 +152,13 @@ def prepare(settings: Settings, endpoints: Endpoints) -> None:
     The one place where `up` goes beyond topics: a development policy is applied here, and what it needs the other
     commands to know (key files, signers) goes into the settings that are remembered.
     """
-    asyncio.run(_apply(settings, replication=1))
-    remember_settings(
-        endpoints.directory,
-        {
-            "kafka": settings.kafka,
-            "redis": settings.redis,
-            "prefix": settings.prefix,
-            "partitions": settings.partitions,
-        },
-    )
+    prepared = asyncio.run(_prepare(settings, endpoints.directory))
+    remember_settings(endpoints.directory, remembered(prepared))
+
+
+async def _prepare(settings: Settings, directory: Path) -> Settings:
+    _, installation = await _apply(settings, replication=1)
+    return await apply_development(settings, installation, directory / SECRETS_FOLDER)
 
 
 async def _apply(settings: Settings, replication: int) -> tuple[TopicsApplied, Installation]:

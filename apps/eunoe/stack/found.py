@@ -24,9 +24,9 @@ def remember_stack(endpoints: Endpoints) -> None:
     _write(endpoints.directory / _FILE, json.dumps(endpoints.as_json()))
 
 
-def remember_settings(directory: Path, settings: Mapping[str, str | int]) -> None:
+def remember_settings(directory: Path, settings: Mapping[str, str | int | list[str]]) -> None:
     """Called by `up`, once the stack can be worked with."""
-    # A JSON text or whole number is one in TOML, too.
+    # A JSON text, whole number or list of texts is one in TOML, too.
     lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings.items())
     _write(settings_file(directory), "# Written by `eunoe up`, removed by `eunoe down`.\n" + "".join(lines))
 

@@ -1,0 +1,99 @@
+"""`eunoe policy`: publish, check and show the policy in force."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eunoe.cli.options import Call, common, run
+
+if TYPE_CHECKING:
+    from eunoe.runtime.control_state import ControlState
+    from eunoe.runtime.settings import Settings
+    from eunoe.schemas.policy import Policy
+
+_file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+@click.group()
+def policy() -> None:
+    """The policy that decides every write."""
+
+
+@policy.command()
+@_file
+@common
+def check(call: Call, file: Path) -> None:
+    """Validate FILE: every problem with its line. Publishes nothing."""
+    checked = _read(file)
+    call.show(_document(checked), lambda: f"{file} is valid: version {checked.version}, {checked.title}.")
+
+
+@policy.command()
+@_file
+@click.option("--reason", help="Why, for the log.")
+@common
+def apply(call: Call, file: Path, reason: str | None) -> None:
+    """Publish FILE, signed with the installation's control key, in place of the policy in force now."""
+    read = _read(file)
+    state = run(_apply(call.settings(), file.read_bytes(), reason))
+    call.show(
+        {**_document(read), "control_offset": state.offset},
+        lambda: f"Version {read.version} ({read.title}) is in force from control offset {state.offset}.",
+    )
+
+
+@policy.command()
+@common
+def show(call: Call) -> None:
+    """The policy in force: its file, as it was published."""
+    state = run(_state(call.settings()))
+    if state.policy is None:
+        raise click.ClickException("no policy is in force; publish one with `eunoe policy apply FILE`")
+    text = state.adopted["policy"].record.body.decode()
+    document = {**_document(state.policy), "control_offset": state.in_force("policy"), "text": text}
+    call.show(document, lambda: text)
+
+
+def _read(file: Path) -> "Policy":
+    from eunoe.schemas.policy_file import read_policy
+
+    return read_policy(file.read_bytes(), str(file))
+
+
+def _document(found: "Policy") -> dict[str, Any]:
+    return {"version": found.version, "title": found.title, "hash": found.hash}
+
+
+async def _state(settings: "Settings") -> "ControlState":
+    from eunoe.runtime.control import following_control
+    from eunoe.runtime.installation import read_installation
+
+    installation = await read_installation(settings.kafka, settings.topics)
+    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+        return follower.state
+
+
+async def _apply(settings: "Settings", body: bytes, reason: str | None) -> "ControlState":
+    from eunoe.runtime.clock import SystemClock
+    from eunoe.runtime.control import following_control, publish_control
+    from eunoe.runtime.installation import read_installation
+    from eunoe.runtime.principals import control_signer
+    from eunoe.runtime.settings import SettingProblem, SettingsError
+    from eunoe.schemas.control import POLICY
+
+    if settings.control_key is None:
+        raise SettingsError((SettingProblem("EUNOE_CONTROL_KEY", "must name the key that signs control records"),))
+    signer = control_signer(settings.control_key)
+    installation = await read_installation(settings.kafka, settings.topics)
+    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+        return await publish_control(
+            settings.kafka,
+            follower,
+            installation,
+            signer=signer,
+            clock=SystemClock(),
+            name=POLICY,
+            body=body,
+            reason=reason,
+        )

@@ -1,0 +1,67 @@
+"""What `eunoe up` adds for development: secrets in the stack's folder, and a policy that says what it is."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from eunoe.runtime.clock import SystemClock
+from eunoe.runtime.control import following_control, publish_control
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.principals import DevelopmentSecrets, control_signer, create_development_secrets
+from eunoe.runtime.settings import Settings
+from eunoe.schemas.control import POLICY
+
+SECRETS_FOLDER: Final = "secrets"
+AGENT: Final = "dev-agent"
+
+
+def with_development(settings: Settings, made: DevelopmentSecrets) -> Settings:
+    """``settings`` with the development secrets wherever nothing else was named."""
+    return replace(
+        settings,
+        kek_file=settings.kek_file or made.kek_file,
+        secrets=settings.secrets or made.secrets,
+        control_key=settings.control_key or made.control_key,
+        control_signers=settings.control_signers or made.control_signers,
+    )
+
+
+async def apply_development(settings: Settings, installation: Installation, folder: Path) -> Settings:
+    """Secrets in ``folder``, and the development policy where no policy is in force. Repeat-safe.
+
+    Returns the settings that use them. An installation whose policy somebody else signed keeps it.
+    """
+    made = create_development_secrets(folder)
+    settings = with_development(settings, made)
+    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+        if follower.state.policy is None and settings.control_key is not None:
+            await publish_control(
+                settings.kafka,
+                follower,
+                installation,
+                signer=control_signer(settings.control_key),
+                clock=SystemClock(),
+                name=POLICY,
+                body=made.policy,
+                reason="eunoe up",
+            )
+    return settings
+
+
+def remembered(settings: Settings) -> Mapping[str, str | int | list[str]]:
+    """What the other commands need to know, as settings."""
+    import base64
+
+    paths = {name: getattr(settings, name) for name in ("kek_file", "secrets", "control_key")}
+    return {
+        "kafka": settings.kafka,
+        "redis": settings.redis,
+        "prefix": settings.prefix,
+        "partitions": settings.partitions,
+        "principal": settings.principal or AGENT,
+        "control_signers": [
+            f"{each.signer}={base64.b64encode(each.public_key).decode()}" for each in settings.control_signers
+        ],
+        **{name: str(path.absolute()) for name, path in paths.items() if path is not None},
+    }
