@@ -38,7 +38,8 @@ class Failure:
 def failure_of(error: Exception) -> Failure:
     """How ``error`` is reported."""
     if isinstance(error, click.ClickException):
-        return Failure(Exit.USAGE, type(error).__name__, error.format_message())
+        code = Exit.USAGE if isinstance(error, click.UsageError) else Exit.REFUSED
+        return Failure(code, type(error).__name__, error.format_message())
     for base, code in _bases():
         if isinstance(error, base):
             return Failure(code, type(error).__name__, _text(error))
@@ -65,13 +66,14 @@ def _bases() -> tuple[tuple[type[Exception], Exit], ...]:
     from eunoe.runtime.settings import SettingsError
     from eunoe.schemas.errors import SchemaError
     from eunoe.schemas.outcomes import BadToken
+    from eunoe.schemas.policy_file import PolicyError
     from eunoe.stack.errors import StackError, UnknownProvider
     from eunoe.worker.errors import BadAcceptance, RoleUnavailable
 
-    usage = (SettingsError, UnknownProvider, BadLine, BadScope, BadToken, RoleUnavailable, BadAcceptance)
-    usage += (KekUnusable, SecretUnusable)
+    usage: tuple[type[Exception], ...] = (SettingsError, UnknownProvider, BadLine, BadScope, BadToken)
+    usage += (RoleUnavailable, BadAcceptance, KekUnusable, SecretUnusable)
     away = (WorldFault, StackError, CryptoWorldError, RedisError, KafkaError, ConnectionError, TimeoutError)
-    ours = (RuntimeFault, CryptoError, RecallError, ProjectionError, SchemaError, LaneStalled)
+    ours = (RuntimeFault, CryptoError, RecallError, ProjectionError, SchemaError, PolicyError, LaneStalled)
     return (
         *((base, Exit.USAGE) for base in usage),
         # The world answers, only not with an outcome: the command was not accepted as far as anybody knows.

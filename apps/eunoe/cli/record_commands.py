@@ -17,7 +17,6 @@ def _record(function: Callable[..., None]) -> Callable[..., None]:
         click.option("--expected-version", type=click.IntRange(1), required=True, help="The version you looked at."),
         tenant_option,
         click.argument("memory_id"),
-        click.command(),
     ):
         function = option(function)
     return function
@@ -27,30 +26,30 @@ def _perform(call: Call, operation: str, timeout: float, given: dict[str, Any]) 
     perform(call, {"op": operation} | {name: value for name, value in given.items() if value is not None}, timeout)
 
 
+@click.command()
 @_record
 def promote(call: Call, timeout: float, **given: Any) -> None:
     """Let the quarantined MEMORY_ID into use. Needs the right to review."""
     _perform(call, "promote", timeout, given)
 
 
+@click.command()
 @_record
 def confirm(call: Call, timeout: float, **given: Any) -> None:
     """Stand behind the proposed MEMORY_ID. Needs the right to review."""
     _perform(call, "confirm", timeout, given)
 
 
+@click.command()
 @_record
 def retract(call: Call, timeout: float, **given: Any) -> None:
     """Take MEMORY_ID back."""
     _perform(call, "retract", timeout, given)
 
 
-def _reject(call: Call, timeout: float, **given: Any) -> None:
+@click.command()
+@click.option("--reason", default="not_accepted", show_default=True, help="A code, never free text.")
+@_record
+def reject(call: Call, timeout: float, **given: Any) -> None:
     """Keep the quarantined MEMORY_ID out for good. Needs the right to review."""
     _perform(call, "reject", timeout, given)
-
-
-reject = click.option("--reason", default="not_accepted", show_default=True, help="A code, never free text.")(
-    _record(_reject)
-)
-reject.name = "reject"

@@ -1,6 +1,6 @@
 """What every role stands on, opened once per worker: installation, Redis, keys, rules, the end of the log."""
 
-import os
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from aiokafka import AIOKafkaConsumer
 from redis.asyncio import Redis
 
-from eunoe.crypto.kek import KeyEncryptionKey, read_key_file, read_key_variable
+from eunoe.crypto.kek import KeyEncryptionKey
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.runtime.clock import Clock, SystemClock
 from eunoe.runtime.installation import Installation, bind_redis, read_installation
+from eunoe.runtime.kek import kek_of
 from eunoe.runtime.redis.connect import connect
 from eunoe.runtime.settings import Settings
 from eunoe.worker.key_models import KeyModels
@@ -35,17 +36,10 @@ class Foundation:
         return Keyring(self.installation.log_id, self.kek, source, self.clock.now)
 
 
-def read_kek(settings: Settings) -> KeyEncryptionKey:
-    """The key file of the settings, else the variable. Raises ``KekUnusable``."""
-    if settings.kek_file is not None:
-        return read_key_file(settings.kek_file)
-    return read_key_variable(os.environ)
-
-
 @asynccontextmanager
 async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
-    """Raises what `read_installation`, `connect`, `bind_redis` and `read_kek` raise."""
-    kek = read_kek(settings)
+    """Raises what `read_installation`, `connect`, `bind_redis` and `kek_of` raise."""
+    kek = kek_of(settings)
     async with AsyncExitStack() as closing:
         installation = await read_installation(settings.kafka, settings.topics)
         redis = await connect(settings.redis)
@@ -56,6 +50,8 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
         )
         closing.push_async_callback(ends.stop)
         await ends.start()
+        # aiokafka 0.14: a consumer stopped before its tasks first ran raises CancelledError from `stop`.
+        await asyncio.sleep(0)
         yield Foundation(
             settings=settings,
             installation=installation,

@@ -6,7 +6,7 @@ from typing import Final
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import Lanes, LaneStalled, LaneState, LaneStatus
 from eunoe.runtime.membership import GroupTimes
-from eunoe.runtime.metrics import LANES, RESTARTS, Meter
+from eunoe.runtime.metrics import JOINS, LANES, RESTARTS, Meter
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
@@ -71,6 +71,7 @@ class LaneService:
         states = [each.state for each in self.status.values()]
         for state in LaneState:
             yield LANES, (self.name, state.value), states.count(state)
+        yield JOINS, (self.name,), self._lanes.membership.joins
 
     async def _measured(self, partition: Partition) -> None:
         try:

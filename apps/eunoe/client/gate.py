@@ -1,0 +1,74 @@
+"""Who may read: the policy and the switches as they are now, asked before every read (`ReadGate`)."""
+
+from typing import Final
+
+from eunoe.crypto.signatures import Ed25519Signer, Secret
+from eunoe.readmodels.recall.errors import ReadRefused
+from eunoe.readmodels.recall.scope import Admission, ReadScope
+from eunoe.runtime.control import ControlFollower
+from eunoe.runtime.control_state import ControlState
+from eunoe.schemas.ids import PrincipalName, TenantId
+from eunoe.schemas.policy import Policy, PrincipalRule, SecretRef
+from eunoe.schemas.values import Action, Algorithm
+
+NO_POLICY: Final = "no_policy"
+READS_OFF: Final = "reads_off"
+NOT_ALLOWED: Final = "not_allowed"
+FOREIGN_TENANT: Final = "foreign_tenant"
+NOT_AUTHENTICATED: Final = "not_authenticated"
+UNKNOWN_PURPOSE: Final = "unknown_purpose"
+
+
+class ControlGate:
+    """Lets ``principal`` read as the policy says, if one of ``secrets`` is one of those that the policy names.
+
+    Inside the trust domain this keeps honest programs apart, and stops a retired secret; what opens a record is the
+    KEK that its machine holds. Agents outside go through the gateway.
+    """
+
+    def __init__(self, follower: ControlFollower, principal: PrincipalName, secrets: tuple[Secret, ...]) -> None:
+        self._follower = follower
+        self._principal = principal
+        self._secrets = secrets
+
+    def admit(self, scope: ReadScope) -> Admission:
+        """Raises `ReadRefused`."""
+        state = self._follower.state
+        rule = self.check(scope.tenant, state)
+        if scope.principal != self._principal:
+            raise ReadRefused(NOT_AUTHENTICATED, scope.tenant)
+        assert state.policy is not None
+        if state.policy.purpose(scope.purpose) is None:
+            raise ReadRefused(UNKNOWN_PURPOSE, scope.tenant)
+        return Admission(max_sensitivity=rule.max_sensitivity, control_offset=state.offset)
+
+    def check(self, tenant: TenantId, state: ControlState | None = None) -> PrincipalRule:
+        """The caller's rule, if it may read this tenant now. Raises `ReadRefused`."""
+        state = state or self._follower.state
+        if state.policy is None:
+            raise ReadRefused(NO_POLICY, tenant)
+        rule = self._authenticated(state.policy)
+        if rule is None:
+            raise ReadRefused(NOT_AUTHENTICATED, tenant)
+        if rule.tenants is not None and tenant not in rule.tenants:
+            raise ReadRefused(FOREIGN_TENANT, tenant)
+        if not rule.may(Action.READ, tenant):
+            raise ReadRefused(NOT_ALLOWED, tenant)
+        if not state.reads_allowed(tenant):
+            raise ReadRefused(READS_OFF, tenant)
+        return rule
+
+    def _authenticated(self, policy: Policy) -> PrincipalRule | None:
+        rule = policy.principals.get(self._principal)
+        if rule is None or not any(_is(secret, ref) for secret in self._secrets for ref in rule.secrets):
+            return None
+        return rule
+
+
+def _is(secret: Secret, ref: SecretRef) -> bool:
+    """Whether the policy's reference is to this secret; of a shared one, only the id can be compared here."""
+    if secret.secret_id != ref.secret_id or secret.algorithm.value != ref.algorithm.value:
+        return False
+    if ref.algorithm is Algorithm.ED25519 and isinstance(secret, Ed25519Signer):
+        return secret.verifier().reference.rpartition(":")[2] == ref.reference
+    return True

@@ -1,0 +1,208 @@
+"""`Memory`: what agent developers use. One object writes, waits for outcomes and reads, without Kafka in sight.
+
+    async with Memory.connect(settings) as memory:
+        outcome = await memory.remember(
+            "Prefers tea.", tenant="acme", agent="bot", purposes=["support"], source={"kind": "user_explicit", …}
+        )
+        found = await memory.search("tea", tenant="acme", agent="bot", purpose="support", after=outcome.token)
+
+The fields of the writing methods are those of a line of `eunoe ingest` (`eunoe.client.lines`), checked the same way.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from eunoe.client.dead_letters import Letter, letters_of
+from eunoe.client.gate import ControlGate
+from eunoe.client.line_problems import BadLine
+from eunoe.client.lines import Line, RememberLine, line_of
+from eunoe.client.reading import Reading, make_reading
+from eunoe.client.writing import placed, send
+from eunoe.crypto.keyring import Keyring
+from eunoe.producers.client import Asked, MemoryProducer, Sent
+from eunoe.producers.errors import KeyRefused
+from eunoe.producers.proposal import Placed
+from eunoe.readmodels.history_reader import History
+from eunoe.readmodels.key_source import RedisKeySource
+from eunoe.readmodels.outcome_reader import OutcomeReader
+from eunoe.readmodels.recall.result import SearchResult
+from eunoe.runtime.clock import SystemClock
+from eunoe.runtime.control import following_control
+from eunoe.runtime.deadline import within
+from eunoe.runtime.installation import Installation, bind_redis, read_installation
+from eunoe.runtime.kek import kek_of
+from eunoe.runtime.metrics import SILENT, Meter
+from eunoe.runtime.principals import secrets_of
+from eunoe.runtime.redis.connect import connect as connect_redis
+from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
+from eunoe.schemas.ids import CommandId, Millis, TenantId, is_uuid, new_id
+from eunoe.schemas.outcomes import Outcome
+
+TIMEOUT_S: Final = 15.0
+"""For an outcome. A command without one by then may still be decided; its id stays valid to ask for."""
+_CONNECT_S: Final = 30.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Memory:
+    """One principal's memory client. Made by `connect`; belongs to one event loop."""
+
+    settings: Settings
+    installation: Installation
+    producer: MemoryProducer
+    outcomes: OutcomeReader
+    keyring: Keyring
+    reading: Reading
+
+    @staticmethod
+    @asynccontextmanager
+    async def connect(settings: Settings, *, meter: Meter = SILENT) -> AsyncIterator["Memory"]:
+        """Raises `SettingsError` without a principal, ``SecretUnusable``, ``KekUnusable``, and what does not answer."""
+        if settings.principal is None:
+            problem = "must say who calls (on the command line: --as NAME)"
+            raise SettingsError((SettingProblem("EUNOE_PRINCIPAL", problem),))
+        principal, kek, clock = settings.principal, kek_of(settings), SystemClock()
+        secrets = secrets_of(settings, principal)
+        async with AsyncExitStack() as closing:
+            installation = await read_installation(settings.kafka, settings.topics)
+            redis = await connect_redis(settings.redis)
+            closing.push_async_callback(redis.aclose)
+            await bind_redis(redis, installation)
+            follower = await closing.enter_async_context(
+                following_control(settings.kafka, installation, settings.control_signers)
+            )
+            keyring = Keyring(installation.log_id, kek, RedisKeySource(redis, installation), clock.now)
+            outcomes = OutcomeReader(redis, installation)
+            closing.push_async_callback(outcomes.aclose)
+            producer = MemoryProducer(
+                settings,
+                installation,
+                principal=principal,
+                secrets=secrets,
+                keyring=keyring,
+                policy=lambda: follower.state.policy,
+                outcomes=outcomes,
+                clock=clock,
+            )
+            closing.push_async_callback(producer.stop)
+            async with within(_CONNECT_S, "connecting the producer"):
+                await producer.start()
+            reading = make_reading(
+                settings,
+                principal=principal,
+                gate=ControlGate(follower, principal, secrets),
+                redis=redis,
+                installation=installation,
+                keyring=keyring,
+                clock=clock,
+                meter=meter,
+            )
+            yield Memory(
+                settings=settings,
+                installation=installation,
+                producer=producer,
+                outcomes=outcomes,
+                keyring=keyring,
+                reading=reading,
+            )
+
+    # Writing. Each raises `BadLine` for its fields, and else what `perform` raises.
+
+    async def remember(self, statement: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Write a memory down. ``fields``: tenant, agent, purposes, source, …; see `RememberLine`."""
+        return await self._do("remember", timeout, statement=statement, **fields)
+
+    async def correct(
+        self, memory_id: str, statement: str, *, expected_version: int, timeout: float = TIMEOUT_S, **fields: Any
+    ) -> Outcome:
+        """Put a new memory in the place of ``memory_id``, if that is still at ``expected_version``."""
+        named = {"supersedes": memory_id, "expected_version": expected_version}
+        return await self._do("correct", timeout, statement=statement, **named, **fields)
+
+    async def promote(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Let a quarantined memory into use. ``fields``: tenant, expected_version, idempotency_key."""
+        return await self._do("promote", timeout, memory_id=memory_id, **fields)
+
+    async def reject(self, memory_id: str, *, reason: str, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Keep a quarantined memory out for good."""
+        return await self._do("reject", timeout, memory_id=memory_id, reason=reason, **fields)
+
+    async def confirm(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Stand behind a proposed memory."""
+        return await self._do("confirm", timeout, memory_id=memory_id, **fields)
+
+    async def retract(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Take a memory back."""
+        return await self._do("retract", timeout, memory_id=memory_id, **fields)
+
+    async def forget_memory(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Render one memory unreadable in reads; its sealed text stays in the log until its key is destroyed."""
+        return await self._do("forget", timeout, memory_id=memory_id, **fields)
+
+    async def forget_subject(self, subject: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Render all about a person unreadable in reads, and take nothing new; as `forget_memory` for the text."""
+        return await self._do("forget", timeout, subject=subject, **fields)
+
+    async def readmit(self, subject: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Allow new memories about a forgotten person. Nothing old comes back."""
+        return await self._do("readmit", timeout, subject=subject, **fields)
+
+    async def perform(self, line: Line, *, timeout: float = TIMEOUT_S) -> Outcome:
+        """Send the command and wait for what becomes of it; a refusal is an outcome, not an error.
+
+        Raises `NoOutcome` after ``timeout`` seconds, `NotSent` or `NoKeyYet` where the world does not answer,
+        `TooLarge` or ``TextRefused`` for what cannot be sent.
+        """
+        try:
+            sent = await self.send(line)
+        except KeyRefused as refused:
+            return refused.outcome
+        return await sent.outcome(timeout)
+
+    async def send(self, line: Line, *, idempotency_key: str | None = None, ready: Placed | None = None) -> Sent:
+        """Only send it. ``idempotency_key`` where the line has none: a fresh one. ``ready``: what `place` gave."""
+        key = line.idempotency_key or idempotency_key or new_id()
+        return await send(self.producer, line, Asked(idempotency_key=key), ready)
+
+    def place(self, line: Line) -> Placed | None:
+        """What a remembering line will be, for `prefetch` and `send`; None for other commands."""
+        return placed(self.producer, line) if isinstance(line, RememberLine) else None
+
+    def has_keys(self, ready: Placed) -> bool:
+        """Whether `send` would not have to wait for keys."""
+        return self.producer.has_keys(ready)
+
+    async def prefetch(self, ready: Placed) -> None:
+        """Ask for its keys ahead, so that `send` need not wait. Raises what `send` would."""
+        await self.producer.prefetch(ready)
+
+    # Reading.
+
+    async def search(self, query: str, **scope: Any) -> SearchResult:
+        """What an agent may use now, ranked: see `Reading.search` for the scope's fields."""
+        return await self.reading.search(query, **scope)
+
+    async def history(self, tenant: str, memory_id: str, as_of: Millis | None = None) -> History:
+        """How a record came to be what it is."""
+        return await self.reading.history(tenant, memory_id, as_of)
+
+    async def outcome(self, tenant: str, command_id: str) -> Outcome | None:
+        """What became of a command; None where nothing is known (yet, or any more)."""
+        return await self.outcomes.outcome(TenantId(tenant), CommandId(command_id))
+
+    async def dead_letters(self, command_id: str) -> tuple[Letter, ...]:
+        """Dead letters that claim to be this command. They prove nothing: nobody authenticated them."""
+        if not is_uuid(command_id):
+            return ()
+        return await letters_of(self.settings.kafka, self.installation, self.keyring, CommandId(command_id))
+
+    async def _do(self, operation: str, timeout: float, **fields: Any) -> Outcome:
+        return await self.perform(line_of({"op": operation, **fields}), timeout=timeout)
+
+
+__all__ = ["BadLine", "Memory"]

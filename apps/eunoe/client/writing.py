@@ -1,0 +1,93 @@
+"""From a line to the producer's call: the one place where the two vocabularies meet."""
+
+from typing import assert_never
+
+from eunoe.client.lines import (
+    ConfirmLine,
+    ForgetLine,
+    Line,
+    PromoteLine,
+    ReadmitLine,
+    RejectLine,
+    RememberLine,
+    RetractLine,
+    millis,
+)
+from eunoe.producers.client import Asked, MemoryProducer, Sent
+from eunoe.producers.proposal import Placed, Proposal
+from eunoe.schemas.commands import EvidenceSpan
+from eunoe.schemas.durations import duration_millis
+from eunoe.schemas.ids import AgentId, MemoryId, TenantId
+
+
+def proposal_of(line: RememberLine) -> Proposal:
+    source = line.source
+    return Proposal(
+        tenant=TenantId(line.tenant),
+        agent=AgentId(line.agent),
+        statement=line.statement,
+        purposes=line.purposes,
+        source_kind=source.kind,
+        subject=line.subject,
+        about=line.about,
+        visibility=line.visibility,
+        surfaces=line.surfaces,
+        producer_surface=line.producer_surface,
+        scope=line.scope,
+        kind=line.kind,
+        memory_class=line.memory_class,
+        claim_key=line.key,
+        source_uri=source.uri,
+        event_ids=source.event_ids,
+        provenance=source.provenance,
+        evidence=tuple(
+            EvidenceSpan(event_id=each.event_id, start=each.start, end=each.end) for each in source.evidence
+        ),
+        observed_at=None if source.observed_at is None else millis(source.observed_at),
+        confidence=line.confidence,
+        sensitivity=line.sensitivity,
+        justification=line.justification,
+        retention=line.retention,
+        ttl=None if line.ttl is None else duration_millis(line.ttl),
+        expires_at=None if line.expires_at is None else millis(line.expires_at),
+        valid_from=None if line.valid_from is None else millis(line.valid_from),
+        valid_until=None if line.valid_until is None else millis(line.valid_until),
+        conflict_policy=line.conflict_policy,
+        export_delete_policy=line.export_delete_policy,
+        embedding_version=line.embedding_version,
+        external_id=line.external_id,
+    )
+
+
+def placed(producer: MemoryProducer, line: RememberLine) -> Placed:
+    """The proposal with its place; the line's own ``memory_id`` where it names one."""
+    return producer.place(proposal_of(line), None if line.memory_id is None else MemoryId(line.memory_id))
+
+
+async def send(producer: MemoryProducer, line: Line, asked: Asked, ready: Placed | None = None) -> Sent:
+    """``ready``: what `placed` made of a remembering line before, when its keys were fetched ahead."""
+    tenant = TenantId(line.tenant)
+    match line:
+        case RememberLine():
+            new = ready or placed(producer, line)
+            if line.supersedes is None:
+                return await producer.remember(new, asked, expected_version=line.expected_version)
+            return await producer.correct(
+                new, asked, supersedes=MemoryId(line.supersedes), expected_version=line.expected_version
+            )
+        case PromoteLine():
+            return await producer.promote(tenant, MemoryId(line.memory_id), line.expected_version, asked)
+        case RejectLine():
+            return await producer.reject(tenant, MemoryId(line.memory_id), line.expected_version, line.reason, asked)
+        case ConfirmLine():
+            return await producer.confirm(tenant, MemoryId(line.memory_id), line.expected_version, asked)
+        case RetractLine():
+            return await producer.retract(tenant, MemoryId(line.memory_id), line.expected_version, asked)
+        case ForgetLine() if line.memory_id is not None:
+            return await producer.forget_memory(tenant, MemoryId(line.memory_id), asked)
+        case ForgetLine():
+            return await producer.forget_subject(tenant, line.subject, asked)
+        case ReadmitLine():
+            return await producer.readmit_subject(tenant, line.subject, asked)
+        case unreachable:
+            assert_never(unreachable)

@@ -1,0 +1,107 @@
+"""Keys that are not there yet are asked for through the log, once each, however many writers wait for one.
+
+A request is an `IssueKey` command; its key is there when the read models `keys` and `subjects` have folded what the
+decider made of it. So the keyring is asked again until it answers: after the request's outcome where outcomes can be
+waited for, and in growing steps.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from eunoe.crypto.errors import KeyClosed, KeyUnknown
+from eunoe.crypto.keyring import Keyring
+from eunoe.crypto.keys import DataCipher, TenantKeys
+from eunoe.producers.errors import KeyRefused, NoKeyYet
+from eunoe.schemas.commands import IssueKey
+from eunoe.schemas.ids import Bucket, CommandId, Pseudonym, TenantId
+from eunoe.schemas.outcomes import Outcome, OutcomeStatus
+
+_FIRST_PAUSE_S: Final = 0.005
+_LONGEST_PAUSE_S: Final = 0.25
+
+
+class OutcomeSource(Protocol):
+    """Filled by `apps` with the ``outcomes`` read model."""
+
+    async def wait(self, tenant: TenantId, command_id: CommandId, timeout: float) -> Outcome:
+        """The outcome as soon as it is known. Raises a retryable error after ``timeout`` seconds."""
+        ...
+
+
+Ask = Callable[[IssueKey], Awaitable[CommandId]]
+"""Publishes the request; returns when Kafka has it."""
+
+
+class KeyRequests:
+    """Belongs to one event loop. ``patience``: seconds until a key that was asked for counts as not coming."""
+
+    def __init__(self, keyring: Keyring, ask: Ask, outcomes: OutcomeSource | None, patience: float = 20.0) -> None:
+        self._keyring = keyring
+        self._ask = ask
+        self._outcomes = outcomes
+        self._patience = patience
+        self._asked: dict[IssueKey, asyncio.Task[None]] = {}
+
+    async def tenant(self, tenant: TenantId) -> TenantKeys:
+        """The tenant's keys; the tenant is opened where it is not. Raises `KeyRefused` or `NoKeyYet`, and what the
+        keyring raises other than `KeyUnknown`."""
+        cached = self._keyring.cached_tenant(tenant)
+        if cached is not None:
+            return cached
+        try:
+            return await self._keyring.tenant(tenant)
+        except KeyUnknown:
+            await self._issued(IssueKey(tenant=tenant))
+        return await self._keyring.tenant(tenant)
+
+    async def sealing(self, tenant: TenantId, subject: Pseudonym, bucket: Bucket) -> DataCipher:
+        """What seals for the subject. As `tenant`; a closed subject is for the decider to refuse, and it does."""
+        cached = self._keyring.cached_sealing_cipher(tenant, subject, bucket)
+        if cached is not None:
+            return cached
+        try:
+            return await self._keyring.sealing_cipher(tenant, subject, bucket)
+        except (KeyUnknown, KeyClosed):
+            await self._issued(IssueKey(tenant=tenant, subject=subject, bucket=bucket))
+        return await self._keyring.sealing_cipher(tenant, subject, bucket)
+
+    async def _issued(self, request: IssueKey) -> None:
+        """Returns once the key of ``request`` is in the keyring's source. All who wait share one request."""
+        task = self._asked.get(request)
+        if task is None:
+            task = asyncio.create_task(self._obtain(request), name="key-request")
+            self._asked[request] = task
+            task.add_done_callback(lambda _: self._asked.pop(request, None))
+        # One who gives up must not take the key from the others.
+        await asyncio.shield(task)
+
+    async def _obtain(self, request: IssueKey) -> None:
+        deadline = asyncio.get_running_loop().time() + self._patience
+        command_id = await self._ask(request)
+        if self._outcomes is not None:
+            outcome = await self._outcomes.wait(request.tenant, command_id, self._patience)
+            if outcome.status is OutcomeStatus.REJECTED:
+                raise KeyRefused(outcome)
+        pause = _FIRST_PAUSE_S
+        while not await self._there(request):
+            if asyncio.get_running_loop().time() > deadline:
+                raise NoKeyYet(request.tenant, self._patience)
+            await asyncio.sleep(pause)
+            pause = min(_LONGEST_PAUSE_S, pause * 1.5)
+
+    async def _there(self, request: IssueKey) -> bool:
+        try:
+            if request.subject is None or request.bucket is None:
+                await self._keyring.tenant(request.tenant)
+            else:
+                await self._keyring.sealing_cipher(request.tenant, request.subject, request.bucket)
+        except (KeyUnknown, KeyClosed):
+            return False
+        return True
+
+    async def aclose(self) -> None:
+        """Nobody waits any more."""
+        for task in list(self._asked.values()):
+            task.cancel()
+        await asyncio.gather(*self._asked.values(), return_exceptions=True)
