@@ -1,5 +1,6 @@
 """What `eunoe up` adds for development: secrets in the stack's folder, and a policy that says what it is."""
 
+import base64
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -51,13 +52,12 @@ async def apply_development(settings: Settings, installation: Installation, fold
 
 def remembered(settings: Settings) -> Mapping[str, str | int | list[str]]:
     """What the other commands need to know, as settings."""
-    import base64
-
     paths = {name: getattr(settings, name) for name in ("kek_file", "secrets", "control_key")}
     return {
         "kafka": settings.kafka,
         "redis": settings.redis,
         "prefix": settings.prefix,
+        "group": settings.group,
         "partitions": settings.partitions,
         "principal": settings.principal or AGENT,
         "control_signers": [

@@ -3,6 +3,7 @@
 Everything is real but the source of wrapped keys, which is filled from what the decider wrote to ``memory-keys``.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -143,10 +144,12 @@ def sealed_command(
     installation: Installation,
     principal: PrincipalName = AGENT,
     command_id: CommandId | None = None,
+    *,
     lifetime: int = DAY,
+    signers: Mapping[PrincipalName, Signer] = SIGNERS,
 ) -> tuple[CommandId, bytes]:
     """The command id and the record value: ``command`` in an envelope with ``principal``'s MAC."""
-    signer = SIGNERS[principal]
+    signer = signers[principal]
     envelope = Envelope(
         command_id=command_id or CommandId(new_id()),
         message_id=MessageId(new_id()),
@@ -173,6 +176,8 @@ class Surroundings:
         self.keyring = self.new_keyring()
         self.rules = StandingRules()
         self.group = f"{installation.names.prefix}decide"
+        self.signers: Mapping[PrincipalName, Signer] = SIGNERS
+        self.agent = AGENT
 
     def new_keyring(self) -> Keyring:
         return Keyring(self.installation.log_id, self.kek, self.keys, SystemClock().now)
@@ -263,18 +268,31 @@ class Surroundings:
         self,
         producer: AIOKafkaProducer,
         command: Command,
-        principal: PrincipalName = AGENT,
+        principal: PrincipalName | None = None,
         command_id: CommandId | None = None,
     ) -> CommandId:
-        """Publish one command to its tenant's partition."""
-        command_id, value = sealed_command(command, self.installation, principal, command_id)
-        await producer.send_and_wait(
+        """Publish one command to its tenant's partition, as ``agent`` unless another principal is named."""
+        command_id, sent = await self.submit(producer, command, principal, command_id)
+        await sent
+        return command_id
+
+    async def submit(
+        self,
+        producer: AIOKafkaProducer,
+        command: Command,
+        principal: PrincipalName | None = None,
+        command_id: CommandId | None = None,
+    ) -> "tuple[CommandId, asyncio.Future[object]]":
+        """The same without waiting for the broker."""
+        command_id, value = sealed_command(
+            command, self.installation, principal or self.agent, command_id, signers=self.signers
+        )
+        return command_id, await producer.send(
             self.installation.topic(Topic.EVENTS),
             value,
             key=command.tenant.encode(),
             partition=self.installation.partition_of(command.tenant),
         )
-        return command_id
 
 
 async def _always(partition: Partition) -> bool:

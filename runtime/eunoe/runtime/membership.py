@@ -63,6 +63,8 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
             metadata_max_age_ms=30_000,
         )
         self._poll: asyncio.Task[None] | None = None
+        self.joins = 0
+        """How often the group gave this member its partitions: once, and once more for each rebalance."""
         self._joined = False
 
     async def start(self) -> None:
@@ -107,6 +109,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
         return bool(answered) and partition in self.assignment
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        self.joins += 1
         self._joined = True
         self._consumer.pause(*assigned)
         await self._report(self._gained, assigned)

@@ -73,6 +73,13 @@ LANES: Final = Metric(
     act="Any in `stalled` needs a person: /readyz and the log say what stands still, and how to go on",
     labels=("service", "state"),
 )
+JOINS: Final = Metric(
+    name="eunoe_group_joins",
+    kind=Kind.GAUGE,
+    counts="How often a service's group gave this worker its partitions: once, and once more for each rebalance",
+    act="Rising without workers coming or going: one of them misses heartbeats; look for a blocked event loop",
+    labels=("service",),
+)
 PROJECTED: Final = Metric(
     name="eunoe_projected_offset",
     kind=Kind.GAUGE,
@@ -125,6 +132,7 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             DEAD_LETTERS,
             RESTARTS,
             LANES,
+            JOINS,
             PROJECTED,
             BEHIND,
             HEALED,
