@@ -87,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    for library in ("aiokafka", "asyncio"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)  # what they have to say, an error of ours says
     try:
         code = cli.main(given, prog_name="eunoe", standalone_mode=False)
     except (click.Abort, KeyboardInterrupt):

@@ -156,9 +156,10 @@ async def _ahead(memory: Memory, lines: Iterable[bytes], report: Report, progres
             yield each
             first += 1
     finally:
-        for each in queue[first:]:
-            if each.keys is not None:
-                each.keys.cancel()
+        unused = [each.keys for each in queue[first:] if each.keys is not None]
+        for task in unused:
+            task.cancel()
+        await asyncio.gather(*unused, return_exceptions=True)
 
 
 def _read(memory: Memory, number: int, text: bytes, report: Report, progress: Progress) -> _Next | None:

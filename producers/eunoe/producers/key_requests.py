@@ -49,10 +49,7 @@ class KeyRequests:
         cached = self._keyring.cached_tenant(tenant)
         if cached is not None:
             return cached
-        try:
-            return await self._keyring.tenant(tenant)
-        except KeyUnknown:
-            await self._issued(IssueKey(tenant=tenant))
+        await self._found(IssueKey(tenant=tenant))
         return await self._keyring.tenant(tenant)
 
     async def sealing(self, tenant: TenantId, subject: Pseudonym, bucket: Bucket) -> DataCipher:
@@ -60,21 +57,27 @@ class KeyRequests:
         cached = self._keyring.cached_sealing_cipher(tenant, subject, bucket)
         if cached is not None:
             return cached
-        try:
-            return await self._keyring.sealing_cipher(tenant, subject, bucket)
-        except (KeyUnknown, KeyClosed):
-            await self._issued(IssueKey(tenant=tenant, subject=subject, bucket=bucket))
+        await self._found(IssueKey(tenant=tenant, subject=subject, bucket=bucket))
         return await self._keyring.sealing_cipher(tenant, subject, bucket)
 
-    async def _issued(self, request: IssueKey) -> None:
-        """Returns once the key of ``request`` is in the keyring's source. All who wait share one request."""
+    async def _found(self, request: IssueKey) -> None:
+        """Returns once the key of ``request`` is in the keyring. All who wait share one look and one request."""
         task = self._asked.get(request)
         if task is None:
-            task = asyncio.create_task(self._obtain(request), name="key-request")
+            task = asyncio.create_task(self._find(request), name="key-request")
             self._asked[request] = task
-            task.add_done_callback(lambda _: self._asked.pop(request, None))
+            task.add_done_callback(lambda done: self._over(request, done))
         # One who gives up must not take the key from the others.
         await asyncio.shield(task)
+
+    def _over(self, request: IssueKey, task: "asyncio.Task[None]") -> None:
+        self._asked.pop(request, None)
+        if not task.cancelled():
+            task.exception()  # nobody may be waiting any more
+
+    async def _find(self, request: IssueKey) -> None:
+        if not await self._there(request):
+            await self._obtain(request)
 
     async def _obtain(self, request: IssueKey) -> None:
         deadline = asyncio.get_running_loop().time() + self._patience

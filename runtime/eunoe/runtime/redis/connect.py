@@ -1,9 +1,14 @@
 """Connecting to Redis: a single server or a cluster, told apart by asking it."""
 
-from redis.asyncio import Redis
+from typing import Final
+
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.cluster import RedisCluster
 
 from eunoe.runtime.redis.errors import FunctionsUnavailable
+
+_CONNECTIONS: Final = 64
+_PATIENCE_S: Final = 20.0
 
 AnyRedis = Redis
 """What the code is typed against. `RedisCluster` has the same commands for keys of one slot."""
@@ -11,7 +16,8 @@ AnyRedis = Redis
 
 async def connect(url: str) -> Redis:
     """A client for ``url`` whose answers are bytes. Raises `FunctionsUnavailable` before Redis 7."""
-    redis = Redis.from_url(url)
+    # A pool that waits: with the usual one, the hundred and first caller at a time gets an error.
+    redis = Redis.from_pool(BlockingConnectionPool.from_url(url, max_connections=_CONNECTIONS, timeout=_PATIENCE_S))
     server = await redis.info("server")
     if int(str(server["redis_version"]).split(".")[0]) < 7:
         await redis.aclose()
