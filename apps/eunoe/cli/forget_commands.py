@@ -5,8 +5,8 @@ from typing import Any, Final
 import click
 
 from eunoe.cli.failures import Exit
-from eunoe.cli.options import Call, common, run, tenant_option, timeout_option
-from eunoe.cli.performing import perform, send
+from eunoe.cli.options import Call, common, tenant_option, timeout_option
+from eunoe.cli.performing import answered, perform
 from eunoe.cli.showing import outcome_document, outcome_text
 
 LOGICAL: Final = "logical"
@@ -39,7 +39,7 @@ def forget(call: Call, everything: bool, until: str, timeout: float, **given: An
             f"--until {LOGICAL} renders it unreadable in reads"
         )
     fields = {"op": "forget"} | {name: value for name, value in given.items() if value is not None}
-    outcome = run(send(call, fields, timeout))
+    outcome = answered(call, fields, timeout)
     document = {"stage": None if outcome.refused else LOGICAL, "remains": REMAINS, "outcome": outcome_document(outcome)}
     if outcome.refused:
         del document["remains"]

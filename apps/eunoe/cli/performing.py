@@ -1,6 +1,6 @@
 """One command, sent and answered: what every writing command of the command line ends in."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, run
@@ -9,20 +9,34 @@ from eunoe.cli.showing import outcome_document, outcome_text
 if TYPE_CHECKING:
     from eunoe.schemas.outcomes import Outcome
 
+NO_OUTCOME: Final = "no_outcome"
+
 
 def perform(call: Call, fields: dict[str, Any], timeout: float) -> None:
     """Send the line that ``fields`` make, show its outcome, and exit 1 where it is a refusal."""
-    outcome = run(send(call, fields, timeout))
+    outcome = answered(call, fields, timeout)
     call.show(outcome_document(outcome), lambda: outcome_text(outcome))
     if outcome.refused:
         raise SystemExit(Exit.REFUSED)
 
 
+def answered(call: Call, fields: dict[str, Any], timeout: float) -> "Outcome":
+    """The outcome of the line. Without one in time that is what is shown, and the call ends with 1."""
+    from eunoe.readmodels.errors import NoOutcome
+
+    try:
+        return run(send(call, fields, timeout))
+    except NoOutcome as none:
+        ask = f"it may still be decided; ask with `eunoe outcome {none.command_id} --tenant {fields['tenant']}`"
+        said = f"{none}; {ask}"
+        call.show({"command_id": none.command_id, "status": NO_OUTCOME, "message": said}, lambda: said)
+        raise SystemExit(Exit.REFUSED) from None
+
+
 async def send(call: Call, fields: dict[str, Any], timeout: float) -> "Outcome":
     """The outcome of the line. Raises `BadLine` before anything is connected, and what `Memory.perform` raises."""
-    from eunoe.client.memory import Memory
-
     from eunoe.client.lines import line_of
+    from eunoe.client.memory import Memory
 
     line = line_of(fields)
     async with Memory.connect(call.settings()) as memory:

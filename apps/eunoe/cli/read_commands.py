@@ -7,6 +7,7 @@ import click
 
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, common, run, tenant_option
+from eunoe.cli.performing import NO_OUTCOME
 from eunoe.cli.showing import (
     history_document,
     history_table,
@@ -78,7 +79,7 @@ def outcome(call: Call, command_id: str, tenant: str) -> None:
         raise SystemExit(Exit.REFUSED if found.refused else Exit.SUCCESS)
     document = {
         "command_id": command_id,
-        "status": "no_outcome",
+        "status": NO_OUTCOME,
         "dead_letters": [{"reason": each.reason, "origin": each.origin} for each in letters],
     }
     call.show(document, lambda: _no_outcome(command_id, letters))

@@ -74,7 +74,9 @@ def search_table(result: "SearchResult") -> "Table | str":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("score", "statement", "memory", "why", caption=_caption(result))
+    table = Table("score", "statement", caption=_caption(result))
+    table.add_column("memory", no_wrap=True, min_width=36)
+    table.add_column("why")
     for each in result.records:
         why = ", ".join(f"{term.name} {term.amount:.2f}" for term in each.terms[:6])
         table.add_row(f"{each.score:.2f}", Text(each.statement), f"{each.memory_id}\nversion {each.version}", Text(why))
@@ -94,11 +96,18 @@ def history_table(history: "History") -> "Table | str":
     from rich.table import Table
 
     table = Table("when", "what", "by", "version", "details")
-    shown = {"position", "decided_at", "kind", "fact", "principal", "version"}
-    for entry in history_document(history)["entries"]:
-        details = ", ".join(f"{name}={value}" for name, value in entry.items() if name not in shown)
-        what, by = entry.get("kind") or entry.get("fact", ""), entry.get("principal", "")
-        table.add_row(str(entry["decided_at"]), str(what), str(by), str(entry.get("version", "")), details)
+    for entry in history.entries:
+        said = [*entry.reasons]
+        if entry.supersedes is not None:
+            said.append(f"in place of {entry.supersedes}")
+        if entry.superseded_by is not None:
+            said.append(f"gave way to {entry.superseded_by}")
+        if entry.trust is not None:
+            said.append(f"trust {entry.trust}")
+        if entry.confirmation is not None:
+            said.append(entry.confirmation)
+        version = "" if entry.version is None else str(entry.version)
+        table.add_row(instant(entry.decided_at), entry.kind, entry.principal, version, "\n".join(said))
     return table
 
 

@@ -36,7 +36,9 @@ def worker(call: Call, roles: str, accept_bad: tuple[str, ...], http_port: int |
     run(_can_start(settings))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
-    for noisy in ("aiokafka", "faust", "mode", "aiohttp"):
+    # aiokafka logs what it retries as errors; what it gives up on, a lane or membership of ours reports.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    for noisy in ("faust", "mode", "aiohttp"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     make_worker(settings, wanted, accepted).execute_from_commandline()
 
