@@ -48,7 +48,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 def test_the_stack_outlives_the_command_that_started_it(run: Run, tmp_path: Path) -> None:
     assert run("status")[0] == 3
-    code, first = run("up", EUNOE_PARTITIONS="2", EUNOE_PREFIX="mine-")
+    code, first = run("up", "--no-workers", EUNOE_PARTITIONS="2", EUNOE_PREFIX="mine-")
     assert code == 0
     assert set(first) == {"kafka", "redis", "provider", "directory"}
     assert (first["provider"], first["directory"]) == ("local", str(tmp_path / ".eunoe"))
@@ -56,7 +56,7 @@ def test_the_stack_outlives_the_command_that_started_it(run: Run, tmp_path: Path
     code, shown = run("status")
     assert code == 0
     assert {each["service"]: each["state"] for each in shown["services"]} == {"kafka": "running", "redis": "running"}
-    assert run("up") == (0, first)
+    assert run("up", "--no-workers") == (0, first)
     assert run("status") == (0, shown)
 
     # What `up` found out is what every later command is told.
