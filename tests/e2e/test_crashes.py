@@ -48,7 +48,7 @@ async def load(platform: Platform) -> AsyncIterator[Load]:
         yield load
 
 
-async def exactly_one_outcome(load: Load, ids: Sequence[CommandId], deadline: float = 120.0) -> list[Event]:
+async def exactly_one_outcome(load: Load, ids: Sequence[CommandId], deadline: float = 40.0) -> list[Event]:
     """The facts, once every command has one; fails where one has two."""
     await until(lambda: load.decided(len(ids)), deadline)
     events = await load.events()

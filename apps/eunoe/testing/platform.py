@@ -1,5 +1,6 @@
 """A whole installation for tests: topics, development policy and secrets, settings, and workers as real processes."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -106,8 +107,17 @@ class WorkerProcess:
     def __enter__(self) -> "WorkerProcess":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failed: object, *_: object) -> None:
+        if failed is not None:
+            self.tell()
         self.kill()
+
+    def tell(self) -> None:
+        """Print what is wrong with it, for whoever reads a failed test."""
+        with contextlib.suppress(OSError):
+            self.page("readyz")
+            print("ready")
+        print("\n".join(self.log.read_text("utf-8", "replace").splitlines()[-40:]))
 
 
 async def install(

@@ -76,8 +76,8 @@ class EventHeader(Struct, frozen=True, kw_only=True):
     """What every fact says of its origin.
 
     ``input_offset`` is the command's offset on the same partition of ``memory-events`` (-1 for the genesis record);
-    ``decided_at`` is log time, never a worker's clock; ``control_offset`` is how far the decider
-    had read ``memory-control``. ``idempotency`` (16 bytes, keyed) and ``payload_digest`` (keyed) tell a retry from a reuse.
+    ``decided_at`` is log time, never a worker's clock; ``control_offset`` is how far the decider had read
+    ``memory-control``. ``idempotency`` (16 bytes, keyed) and ``payload_digest`` (keyed) tell a retry from a reuse.
     """
 
     event_id: EventId
