@@ -16,6 +16,7 @@ from eunoe.readmodels.recall.analyse import WORD, DocumentTerms, QueryTerms, Ter
 from eunoe.readmodels.recall.explain import Score
 from eunoe.readmodels.recall.index_key import TenantIndex
 from eunoe.readmodels.recall.rank import Bm25, CountedScope, Document, Overlap
+from eunoe.readmodels.recall.record import Postings
 from eunoe.readmodels.recall.scope import Filters, ReadScope
 from eunoe.readmodels.store import text, texts
 from eunoe.runtime.redis.functions import LoadedFunctions
@@ -27,7 +28,8 @@ AnyRanking = Bm25 | Overlap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One search of one caller. ``cap``: how many postings of a term are read at most, in the order of impact."""
+    """One search of one caller. ``cap``: how many postings of a term are read at most, in the order of
+    impact; None: the square root of the records in scope, at least 64."""
 
     scope: ReadScope
     filters: Filters
@@ -35,26 +37,58 @@ class Request:
     key: IndexKey | None
     query: QueryTerms
     ranking: AnyRanking
-    cap: int
+    cap: int | None
     least: Offset
+    terms: Sequence[tuple[Term, float]]
+    own_tokens: Sequence[bytes]
+    shared_tokens: Sequence[bytes]
 
-    @property
-    def terms(self) -> Sequence[tuple[Term, float]]:
-        """The terms that count in this ranking; none where the tenant has no index."""
-        if self.key is None:
-            return ()
-        if isinstance(self.ranking, Overlap):
-            return [(term, self.ranking.per_word) for term, _ in self.query.weights if term.startswith(WORD)]
-        return self.query.weights
+    @staticmethod
+    def of(  # noqa: PLR0917  # what, where and how much
+        scope: ReadScope,
+        filters: Filters,
+        subject: Pseudonym | None,
+        key: IndexKey | None,
+        query: QueryTerms,
+        ranking: AnyRanking,
+        cap: int | None,
+        least: Offset,
+    ) -> "Request":
+        """Without a key the tenant has no index here, and there is no term to ask for."""
+        terms = () if key is None else _counting(query, ranking)
+        words = [term for term, _ in terms]
+        own, shared = names.scope_name(scope.agent, scope.purpose), names.scope_name(None, scope.purpose)
+        return Request(
+            scope=scope,
+            filters=filters,
+            subject=subject,
+            key=key,
+            query=query,
+            ranking=ranking,
+            cap=cap,
+            least=least,
+            terms=terms,
+            own_tokens=() if key is None else key.tokens(own, words),
+            shared_tokens=() if key is None else key.tokens(shared, words),
+        )
+
+    def tokens(self, shared: bool) -> Sequence[bytes]:
+        return self.shared_tokens if shared else self.own_tokens
+
+
+def _counting(query: QueryTerms, ranking: AnyRanking) -> Sequence[tuple[Term, float]]:
+    """The terms that count in this ranking."""
+    if isinstance(ranking, Overlap):
+        return [(term, ranking.per_word) for term, _ in query.weights if term.startswith(WORD)]
+    return query.weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A stored record, and how often it holds each term of the request, in their order."""
+    """A stored record."""
 
     document: bytes
     head: names.Head
-    counts: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +119,14 @@ async def search(
     answer = await functions.call(redis, "search", (prefix.watermark,), _arguments(request, wanted))
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
-    _, marks, records, holding, hits, excluded, examined, capped, _ = answer
+    _, marks, records, holding, documents, excluded, examined, capped = answer
     return Found(
         marks=texts(marks),
         counted=CountedScope(
             records=int(records),
             frequencies={term: int(count) for (term, _), count in zip(request.terms, holding, strict=True)},
         ),
-        hits=[Hit(document=document, head=names.Head.unpack(document), counts=counts) for document, counts in hits],
+        hits=[Hit(document=each, head=names.Head.unpack(each)) for each in documents],
         excluded={reason: int(count) for reason, count in _pairs(excluded)},
         examined=int(examined),
         capped=capped == 1,
@@ -118,8 +152,14 @@ async def fetch(  # noqa: PLR0917  # where, whose, and which
 
 def score_of(request: Request, hit: Hit, counted: CountedScope, identity: str) -> Score | None:
     """The hit's score as the ranking itself has it."""
-    member = hit.head.member
-    held = tuple((term, count) for (term, _), count in zip(request.terms, hit.counts, strict=True) if count)
+    member, head = hit.head.member, hit.head
+    agent = None if member.flags & names.SHARED else request.scope.agent
+    counts = Postings.counts(
+        hit.document[names.HEAD_BYTES + head.guards : head.record_at],
+        names.scope_name(agent, request.scope.purpose),
+        request.tokens(agent is None),
+    )
+    held = tuple((term, count) for (term, _), count in zip(request.terms, counts, strict=True) if count)
     document = Document(
         id=identity,
         terms=DocumentTerms(counts=held, length=member.length, clipped=False),
@@ -131,13 +171,12 @@ def score_of(request: Request, hit: Hit, counted: CountedScope, identity: str) -
 
 def _arguments(request: Request, wanted: int) -> list[Any]:
     scope, filters = request.scope, request.filters
-    own, shared = names.scope_name(scope.agent, scope.purpose), names.scope_name(None, scope.purpose)
     arguments: list[Any] = [
         scope.tenant,
         "" if request.key is None else request.key.key_id,
         request.least,
-        own,
-        shared,
+        names.scope_name(scope.agent, scope.purpose),
+        names.scope_name(None, scope.purpose),
         filters.at,
         filters.known_until,
         filters.known_since,
@@ -145,27 +184,20 @@ def _arguments(request: Request, wanted: int) -> list[Any]:
         filters.mask,
         filters.surface or "",
         request.subject or "",
-        request.cap,
+        "" if request.cap is None else request.cap,
         wanted,
         *_weights(request.ranking),
     ]
-    if request.key is None:
-        return arguments
-    words = [term for term, _ in request.terms]
-    for (term, weight), mine, ours in zip(
-        request.terms, request.key.tokens(own, words), request.key.tokens(shared, words), strict=True
-    ):
+    for (term, weight), mine, ours in zip(request.terms, request.own_tokens, request.shared_tokens, strict=True):
         arguments += (mine, ours, weight, int(term not in request.query.feedback))
     return arguments
 
 
 def _weights(ranking: AnyRanking) -> tuple[float, ...]:
-    """Confidence, recency, half-life, flat, and BM25's k1 + 1, c0, c1: its norm is c0 + c1 * length."""
+    """Confidence, recency, half-life, and whether a term counts the same in every record that holds it."""
     if isinstance(ranking, Overlap):
-        return (1.0, 1.0, ranking.recency.half_life, 1, 1.0, 0.0, 0.0)
-    k1, b = ranking.k1, ranking.b
-    norm = (k1 * (1.0 - b), k1 * b / ranking.average_length)
-    return (ranking.confidence, ranking.recency_weight, ranking.recency.half_life, 0, k1 + 1.0, *norm)
+        return (1.0, 1.0, ranking.recency.half_life, 1)
+    return (ranking.confidence, ranking.recency_weight, ranking.recency.half_life, 0)
 
 
 def _pairs(flat: Sequence[Any]) -> Sequence[tuple[str, Any]]:

@@ -31,6 +31,7 @@ from eunoe.schemas.values import Confirmation, MemoryClass, Sensitivity, Trust
 
 MODEL: Final = "recall"
 TOKEN_BYTES: Final = 8
+SCORE_BYTES: Final = 4
 NO_OCCASION: Final = bytes(8)
 
 _MEMBER: Final = struct.Struct(">BIHIHIBHBBH")
@@ -53,7 +54,7 @@ ACTIVE: Final = 1
 WAITING: Final = 2
 """Quarantined: stored with the postings it would have, none of which is in an index."""
 
-_IMPACT_STEPS: Final = 10_000
+_IMPACT_STEPS: Final = 2_000_000
 _LARGEST_COUNT: Final = 255
 
 
@@ -76,9 +77,10 @@ def subject_tag(subject: Pseudonym) -> int:
 
 
 def posting_score(impact: float, count: int) -> int:
-    """What orders a posting list: the impact in steps of 1/10,000, then the count (at most 255), as one integer.
+    """What orders a posting list: the impact in steps of 1/2,000,000, then the count (at most 255), as one integer.
 
-    An integer below 2^23 costs a short list four bytes, and the exact impact follows from count and length.
+    Divided by 256 steps it is the impact to within 1e-6, which is what candidates are ranked by; the exact impact
+    follows from count and length. Below 2^31, it costs a short list five bytes.
     """
     return round(impact * _IMPACT_STEPS) * 256 + min(count, _LARGEST_COUNT)
 
@@ -112,6 +114,11 @@ class Grades:
             memory_class=_CLASSES[memory_class],
             confirmation=_CONFIRMATIONS[confirmation],
         )
+
+
+def count_of(score: int) -> int:
+    """The count in a `posting_score`."""
+    return score & 255
 
 
 def trust_grade(trust: Trust) -> int:

@@ -36,14 +36,14 @@ _EMPTY: Final = {Unusable.NO_WORDS: Empty.NO_WORDS, Unusable.ONLY_STOP_WORDS: Em
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSettings:
-    """``cap``: postings of one term read at most. ``query_terms``: a longer query is clipped and says so.
+    """``cap``: see `candidates.Request`. ``query_terms``: a longer query is clipped and says so.
 
     ``spare``: hits asked for beyond the limit, so that a drop or a skip seldom costs a second call; ``most`` of them
     are looked at for one search. ``max_lag`` (ms): reads fail closed where the model may lag more; None: never.
     """
 
     generation: int = 1
-    cap: int = 1_000
+    cap: int | None = None
     query_terms: int = 64
     spare: int = 2
     most: int = 1_000
@@ -226,15 +226,15 @@ class _Reading:
         reader = self.reader
 
         async def call(place: Place) -> tuple[Request, Found] | Refused:
-            request = Request(
-                scope=self.scope,
-                filters=self.filters,
-                subject=place.subject,
-                key=None if place.index is None else place.index.key,
-                query=self.terms,
-                ranking=self.ranking,
-                cap=reader.settings.cap,
-                least=self.least,
+            request = Request.of(
+                self.scope,
+                self.filters,
+                place.subject,
+                None if place.index is None else place.index.key,
+                self.terms,
+                self.ranking,
+                reader.settings.cap,
+                self.least,
             )
             found = await candidates.search(reader.redis, reader.functions, place.prefix, request, wanted)
             return found if isinstance(found, Refused) else (request, found)

@@ -8,6 +8,9 @@
 
 local MEMBER, HEAD, HEAD_BYTES = '>I5I6I6BHBBH', '>c24c8BI4I2I4', 43
 local ACTIVE = 1
+-- A posting's score is its impact in so many steps, times 256, plus its count: impact = score / STEPS, nearly.
+local STEPS = 2000000 * 256
+local SHORT = 48
 
 local function head_of(document)
   local member, occasion, state, version, guards, postings = struct.unpack(HEAD, document)
@@ -50,7 +53,7 @@ local function post(prefix, member, postings)
     redis.call('INCR', prefix .. 'n:' .. scope)
     for term = 0, #tokens / 8 - 1 do
       redis.call('ZADD', stem .. string.sub(tokens, 8 * term + 1, 8 * term + 8),
-        struct.unpack('>I3', scores, 3 * term + 1), member)
+        struct.unpack('>I4', scores, 4 * term + 1), member)
     end
   end
 end
@@ -198,14 +201,14 @@ local function fetch(keys, args)
   return {1, mark, document}
 end
 
--- The k-th largest of the totals of `found`, or nil.
-local function kth(found, total, k)
+-- The k-th largest total among `members`, or nil.
+local function kth(members, total, k)
   local top, size = {}, 0
-  for i = 1, #found do
-    local value = total[found[i]]
+  for i = 1, #members do
+    local value = total[members[i]]
     if size < k or value > top[size] then
-      local at = size < k and size + 1 or size
       if size < k then size = size + 1 end
+      local at = size
       while at > 1 and top[at - 1] < value do
         top[at] = top[at - 1]
         at = at - 1
@@ -218,125 +221,181 @@ end
 
 local REASONS = {'sensitivity', 'class', 'trust'}
 
--- The hard filters that a posting answers by itself, then those that need the record. Returns the reason, or nil.
-local function refusal_of(q, member)
-  local number, expires, created, confidence, length, grades, flags, tag = struct.unpack(MEMBER, member)
-  if expires <= q.at then return 'expired' end
-  if created > q.known_until then return 'not_yet_known' end
-  local refused = string.byte(q.mask, grades + 1)
-  if refused ~= 48 then return REASONS[refused - 48] end
-  if created < q.known_since then return 'too_old' end
-  if q.provenance and math.floor(flags / 2) % 2 == 0 then return 'provenance' end
-  local special, about = flags % 2 == 1, math.floor(flags / 8) % 2 == 1
-  if q.subject and tag ~= q.subject_tag then return 'subject' end
-  if special or q.subject or (q.closing and (about or q.closing_tags[tag])) then
-    local document = redis.call('GET', q.prefix .. 'd:' .. string.format('%.0f', number))
-    if not document then return 'missing' end
-    local guards = guards_of(head_of(document), document)
-    if q.subject and guards[4][1] ~= q.subject then return 'subject' end
-    if q.at < guards[2] or (guards[3] > 0 and q.at >= guards[3]) then return 'validity' end
-    if #guards[1] > 0 then
-      local listed = false
-      for _, surface in ipairs(guards[1]) do listed = listed or surface == q.surface end
-      if not listed then return 'surface' end
-    end
-    for _, ref in ipairs(guards[4]) do
-      if q.closing and q.closing[ref] then return 'erased' end
-    end
+-- What only the record tells: its subject, bounds, surfaces, and whether one of its people is being removed.
+local function guarded(q, number)
+  local document = redis.call('GET', q.prefix .. 'd:' .. string.format('%.0f', number))
+  if not document then return 'missing' end
+  local guards = guards_of(head_of(document), document)
+  if q.subject and guards[4][1] ~= q.subject then return 'subject' end
+  if q.at < guards[2] or (guards[3] > 0 and q.at >= guards[3]) then return 'validity' end
+  if #guards[1] > 0 then
+    local listed = false
+    for _, surface in ipairs(guards[1]) do listed = listed or surface == q.surface end
+    if not listed then return 'surface' end
   end
-  return nil, confidence, created, length
+  for _, ref in ipairs(guards[4]) do
+    if q.closing and q.closing[ref] then return 'erased' end
+  end
 end
 
--- Admits a member that is met for the first time: its starting total, or false.
+-- Puts a member that is met for the first time through the hard filters. What it starts with, or false.
 local function admit(q, side, member)
-  local refused, confidence, created, length = refusal_of(q, member)
+  local number, expires, created, confidence, _, grades, flags, tag = struct.unpack(MEMBER, member)
+  local refused
+  if expires <= q.at then
+    refused = 'expired'
+  elseif created > q.known_until then
+    refused = 'not_yet_known'
+  else
+    local digit = string.byte(q.mask, grades + 1)
+    if digit ~= 48 then
+      refused = REASONS[digit - 48]
+    elseif created < q.known_since then
+      refused = 'too_old'
+    elseif q.provenance and math.floor(flags / 2) % 2 == 0 then
+      refused = 'provenance'
+    elseif q.subject and tag ~= q.subject_tag then
+      refused = 'subject'
+    elseif flags % 2 == 1 or q.subject or (q.closing and (q.closing_tags[tag] or math.floor(flags / 8) % 2 == 1)) then
+      refused = guarded(q, number)
+    end
+  end
   q.examined = q.examined + 1
   if refused then
     q.excluded[refused] = (q.excluded[refused] or 0) + 1
     q.total[member] = false
     return false
   end
-  local found = q.found[side]
+  local found, size = q.found[side], q.size + 1
   found[#found + 1] = member
-  q.all[#q.all + 1] = member
-  q.norm[member] = q.c0 + q.c1 * length
-  local start = q.confidence * confidence / 100
-  if q.recency > 0 then
-    start = start + q.recency * 0.5 ^ (math.max(0, q.at - created) / q.half_life)
-  end
+  q.all[size], q.size, q.side[member] = member, size, side
+  local age = q.at - created
+  local start = q.confidence * confidence / 100 + q.recency * 0.5 ^ ((age > 0 and age or 0) / q.half_life)
   q.total[member] = start
   return start
-end
-
-local function add(q, list, member, score)
-  local total = q.total
-  local have = total[member]
-  if have == nil then have = admit(q, list.side, member) end
-  if not have then return end
-  if q.flat then
-    total[member] = have + list.weight
-  else
-    local count = score % 256
-    total[member] = have + list.weight * (count * q.k / (count + q.norm[member]))
-  end
-end
-
-local function bound_of(q, list, score)
-  return q.flat and list.weight or list.weight * (math.floor(score / 256) + 1) / 10000
 end
 
 -- Reads the head of a list, in the order of impact. A list that is longer remembers what was seen of it.
 local function gather(q, list)
   local reply = redis.call('ZREVRANGE', list.key, 0, q.cap - 1, 'WITHSCORES')
-  for i = 1, #reply, 2 do add(q, list, reply[i], reply[i + 1]) end
+  local total, side, flat, scale = q.total, list.side, q.flat and list.weight, list.weight / STEPS
+  for i = 1, #reply, 2 do
+    local member = reply[i]
+    local have = total[member]
+    if have == nil then have = admit(q, side, member) end
+    if have then total[member] = have + (flat or scale * reply[i + 1]) end
+  end
   list.bound = 0
   if list.size <= q.cap then
     list.whole = true
     return
   end
-  list.seen = {}
-  for i = 1, #reply, 2 do list.seen[reply[i]] = true end
-  list.bound = bound_of(q, list, reply[#reply])
+  local seen = {}
+  for i = 1, #reply, 2 do seen[reply[i]] = true end
+  list.seen = seen
+  list.bound = flat or scale * reply[#reply]
   q.capped = true
 end
 
--- What a record of this side can still get from the lists that are not read to their end.
-local function rest_of(lists, side)
-  local rest = 0
+-- What a record of each side can still get from lists that are not read to their end.
+local function rests(q, lists)
+  local rest = {0, 0}
   for _, list in ipairs(lists) do
-    if list.side == side and not list.whole then rest = rest + list.bound end
+    if not list.whole then
+      if not list.bound then
+        list.bound = q.flat and list.weight
+          or list.weight / STEPS * redis.call('ZREVRANGE', list.key, 0, 0, 'WITHSCORES')[2]
+      end
+      rest[list.side] = rest[list.side] + list.bound
+    end
   end
   return rest
 end
 
+-- Adds to `into` (which starts at a candidate's total) what the list gives each of `members`.
+local function ask(q, list, members, into)
+  local total, flat, scale = q.total, q.flat and list.weight, list.weight / STEPS
+  for first = 1, #members, 1000 do
+    local scores = redis.call('ZMSCORE', list.key, unpack(members, first, math.min(first + 999, #members)))
+    for i = 1, #scores do
+      local score = scores[i]
+      if score then
+        local member = members[first + i - 1]
+        -- Candidates of one subject come here first; everybody else has been admitted.
+        if total[member] == nil and list.selects then admit(q, list.side, member) end
+        local have = into[member] or total[member]
+        if have then into[member] = have + (flat or scale * score) end
+      end
+    end
+  end
+end
+
+local function number_of(member) return (struct.unpack('>I5', member)) end
+
+-- The best k members, best first; equal totals (to 1e-5, above what rounding a posting's impact loses) by number.
+local function best(q, k)
+  local top, keyed, size, total = {}, {}, 0, q.total
+  for _, member in ipairs(q.all) do
+    local value = math.floor(total[member] * 1e5 + 0.5)
+    if size < k or value >= keyed[size] then
+      local at = size + 1
+      while at > 1 and (keyed[at - 1] < value
+          or (keyed[at - 1] == value and number_of(member) < number_of(top[at - 1]))) do
+        top[at], keyed[at] = top[at - 1], keyed[at - 1]
+        at = at - 1
+      end
+      top[at], keyed[at] = member, value
+      if size < k then size = size + 1 else top[k + 1], keyed[k + 1] = nil, nil end
+    end
+  end
+  return top
+end
+
+-- Works out exactly the candidates that lead so far: their k-th total is what everybody else has to reach. Done early,
+-- it spares most other candidates the asking, and most long lists the reading.
+local function raise(q, lists, k)
+  local leaders, exact = best(q, k), {}
+  for _, member in ipairs(leaders) do exact[member] = q.total[member] end
+  for _, list in ipairs(lists) do
+    if not list.whole then
+      local wanted = {}
+      for _, member in ipairs(leaders) do
+        if q.side[member] == list.side and not (list.seen and list.seen[member]) then wanted[#wanted + 1] = member end
+      end
+      if #wanted > 0 then ask(q, list, wanted, exact) end
+    end
+  end
+  local least = kth(leaders, exact, k)
+  if least and least > q.least then q.least = least end
+  q.raised = q.size
+end
+
 -- Whether no record that is not a candidate yet can be among the best k.
 local function is_enough(q, lists, k)
-  if #q.all < k then return false end
-  local least = kth(q.all, q.total, k)
-  for side = 1, #q.sides do
-    if rest_of(lists, side) + q.confidence + q.recency >= least then return false end
-  end
-  return true
+  if q.size < k then return false end
+  if q.size > 1.5 * q.raised then raise(q, lists, k) end
+  local rest = rests(q, lists)
+  return math.max(rest[1], rest[2]) + q.confidence + q.recency < q.least
 end
 
 -- Exact totals for the candidates that can still be among the best: what a list gives them is asked one by one.
 local function complete(q, lists, k)
-  local total, norm = q.total, q.norm
+  local total, rest = q.total, rests(q, lists)
+  if q.size > k then raise(q, lists, k) end
+  local left = {q.found[1], q.found[2]}
   for _, list in ipairs(lists) do
     if not list.whole then
-      local least, rest, wanted = kth(q.all, total, k), rest_of(lists, list.side), {}
-      for _, member in ipairs(q.found[list.side]) do
-        if not (list.seen and list.seen[member]) and (not least or total[member] + rest >= least) then
-          wanted[#wanted + 1] = member
+      local side, seen, wanted, kept = list.side, list.seen, {}, {}
+      local enough = q.least - rest[side]
+      for _, member in ipairs(left[side]) do
+        if total[member] >= enough then
+          kept[#kept + 1] = member
+          if not (seen and seen[member]) then wanted[#wanted + 1] = member end
         end
       end
-      for first = 1, #wanted, 1000 do
-        local scores = redis.call('ZMSCORE', list.key, unpack(wanted, first, math.min(first + 999, #wanted)))
-        for i = 1, #scores do
-          if scores[i] then add(q, list, wanted[first + i - 1], scores[i]) end
-        end
-      end
-      list.whole = true
+      left[side] = kept
+      if #wanted > 0 then ask(q, list, wanted, total) end
+      rest[side] = rest[side] - list.bound
     end
   end
 end
@@ -347,75 +406,42 @@ local function gather_subject(q, lists, numbers)
   for _, number in ipairs(numbers) do
     local member = redis.call('GETRANGE', q.prefix .. 'd:' .. number, 0, 23)
     if #member == 24 then
-      local flags = string.byte(member, 22)
-      local side = math.floor(flags / 4) % 2 == 1 and 2 or 1
-      table.insert(members[side], member)
+      local side = math.floor(string.byte(member, 22) / 4) % 2 + 1
+      members[side][#members[side] + 1] = member
     end
   end
-  for _, list in ipairs(lists) do
-    local asked = members[q.sides[list.side].shared and 2 or 1]
-    for first = 1, #asked, 1000 do
-      local scores = redis.call('ZMSCORE', list.key, unpack(asked, first, math.min(first + 999, #asked)))
-      for i = 1, #scores do
-        local member = asked[first + i - 1]
-        if scores[i] and (list.selects or q.total[member]) then add(q, list, member, scores[i]) end
-      end
-    end
-    list.whole = true
-  end
+  for _, list in ipairs(lists) do ask(q, list, members[list.side], q.total) end
 end
 
-local function number_of(member) return (struct.unpack('>I5', member)) end
-
--- The best k members, best first; equal totals (to a billionth) by record number.
-local function best(q, k)
-  local top, keyed = {}, {}
-  for _, member in ipairs(q.all) do
-    local value, size = math.floor(q.total[member] * 1e9 + 0.5), #top
-    if size < k or value >= keyed[size] then
-      local at = size + 1
-      while at > 1 and (keyed[at - 1] < value
-          or (keyed[at - 1] == value and number_of(member) < number_of(top[at - 1]))) do
-        at = at - 1
-      end
-      table.insert(top, at, member)
-      table.insert(keyed, at, value)
-      top[k + 1], keyed[k + 1] = nil, nil
-    end
-  end
-  return top
-end
-
--- The posting lists that the query's terms have in the scopes asked, rarest term first, each with its size.
+-- The posting lists that the query's terms have in the scopes asked, heaviest term first, and how many records of
+-- these scopes hold each term.
 local function lists_of(q, args, at, records)
   local terms, frequencies = {}, {}
   for term = 1, (#args - at + 1) / 4 do
     local first = at + 4 * (term - 1)
-    local entry = {lists = {}, selects = args[first + 3] == '1', order = term}
-    local holding = 0
-    for side, scope in ipairs(q.sides) do
-      local key = q.prefix .. 't:' .. scope.number .. ':' .. args[first + (scope.shared and 1 or 0)]
-      local size = redis.call('ZCARD', key)
-      holding = holding + size
-      if size > 0 then
-        table.insert(entry.lists, {key = key, size = size, side = side, selects = entry.selects, term = term})
+    local selects, holding, lists = args[first + 3] == '1', 0, {}
+    for side = 1, 2 do
+      if q.stems[side] then
+        local key = q.stems[side] .. args[first + side - 1]
+        local size = redis.call('ZCARD', key)
+        holding = holding + size
+        if size > 0 then lists[#lists + 1] = {key = key, size = size, side = side, selects = selects} end
       end
     end
+    local weight = tonumber(args[first + 2])
+    if not q.flat then weight = weight * math.log(1 + (records - holding + 0.5) / (holding + 0.5)) end
     frequencies[term] = holding
-    entry.weight = tonumber(args[first + 2])
-    if not q.flat then entry.weight = entry.weight * math.log(1 + (records - holding + 0.5) / (holding + 0.5)) end
-    terms[term] = entry
+    terms[term] = {lists = lists, weight = weight, order = term}
   end
   table.sort(terms, function(a, b)
     if a.weight ~= b.weight then return a.weight > b.weight end
     return a.order < b.order
   end)
   local lists = {}
-  for _, entry in ipairs(terms) do
-    for _, list in ipairs(entry.lists) do
-      list.weight = entry.weight
-      list.bound = bound_of(q, list, redis.call('ZREVRANGE', list.key, 0, 0, 'WITHSCORES')[2])
-      table.insert(lists, list)
+  for _, term in ipairs(terms) do
+    for _, list in ipairs(term.lists) do
+      list.weight = term.weight
+      lists[#lists + 1] = list
     end
   end
   return lists, frequencies
@@ -431,79 +457,70 @@ local function closing_of(q, tenant)
   end
 end
 
--- Each hit: its document, and how often it holds each term of the query.
-local function hits_of(q, lists, terms, top)
-  local counts, hits = {}, {}
-  for i, member in ipairs(top) do counts[i] = {} end
-  if #top > 0 then
-    for _, list in ipairs(lists) do
-      local scores = redis.call('ZMSCORE', list.key, unpack(top))
-      for i = 1, #top do
-        if scores[i] then counts[i][list.term] = scores[i] % 256 end
-      end
-    end
-  end
-  for i, member in ipairs(top) do
-    local flat = {}
-    for term = 1, terms do flat[term] = counts[i][term] or 0 end
-    hits[i] = {redis.call('GET', q.prefix .. 'd:' .. string.format('%.0f', number_of(member))), flat}
-  end
-  return hits
+-- The numbers of the records of the subject asked for, or nil where there is none or they are too many to ask about.
+local function subject_of(q, tenant, subject)
+  if subject == '' then return end
+  local prefix = q.prefix
+  q.subject = subject .. ':' .. (redis.call('HGET', prefix .. 'o:' .. tenant, subject) or '1')
+  q.subject_tag = tonumber(string.sub(subject, 1, 4), 16)
+  local set = prefix .. 's:' .. tenant .. ':' .. q.subject
+  if redis.call('SCARD', set) <= 2000 then return redis.call('SMEMBERS', set) end
+end
+
+local function documents(q, members)
+  if #members == 0 then return {} end
+  local keys = {}
+  for i, member in ipairs(members) do keys[i] = q.prefix .. 'd:' .. string.format('%.0f', number_of(member)) end
+  return redis.call('MGET', unpack(keys))
 end
 
 -- search  KEYS[1] = the watermark hash
---         ARGV    = tenant, index key id, least position, own scope, shared scope ('' for neither), reference time,
---                   created at most, created at least, provenance needed (0|1), grade mask (256 digits), surface,
---                   subject ('' for any), cap, how many, weight of confidence, of recency, half-life,
---                   flat (0|1), k1 + 1, c0, c1 (norm = c0 + c1 * length),
+--         ARGV    = tenant, index key id, least position, own scope, shared scope, reference time, created at most,
+--                   created at least, provenance needed (0|1), grade mask (256 digits), surface, subject ('' for any),
+--                   cap ('': the square root of the records in scope, at least 64), how many, weight of confidence, of recency, half-life, flat (0|1),
 --                   then for each term: token in the own scope, in the shared one, weight, selects (0|1)
---         Returns {1, marks, records in scope, {records holding each term}, {{document, {count of each term}}, …},
---                  {reason, count, …}, examined, capped (0|1), candidates}, or {0, why, position}.
+--         Returns {1, marks, records in scope, {records holding each term}, {document, …}, {reason, count, …},
+--                  examined, capped (0|1)}, or {0, why, position}. Documents come best first.
 local function search(keys, args)
   local prefix, tenant = string.sub(keys[1], 1, -10), args[1]
   local mark, refusal = marks(keys, prefix, tenant, args[2], args[3])
   if not mark then return refusal end
   local q = {
-    prefix = prefix, sides = {}, at = tonumber(args[6]), known_until = tonumber(args[7]),
-    known_since = tonumber(args[8]), provenance = args[9] == '1', mask = args[10], surface = args[11],
-    cap = tonumber(args[13]), confidence = tonumber(args[15]), recency = tonumber(args[16]),
-    half_life = tonumber(args[17]), flat = args[18] == '1', k = tonumber(args[19]), c0 = tonumber(args[20]),
-    c1 = tonumber(args[21]), total = {}, norm = {}, all = {}, found = {}, excluded = {}, examined = 0, capped = false,
+    prefix = prefix, at = tonumber(args[6]), known_until = tonumber(args[7]), known_since = tonumber(args[8]),
+    provenance = args[9] == '1', mask = args[10], surface = args[11],
+    confidence = tonumber(args[15]), recency = tonumber(args[16]), half_life = tonumber(args[17]),
+    flat = args[18] == '1', stems = {}, total = {}, all = {}, size = 0, found = {{}, {}}, excluded = {}, examined = 0,
+    capped = false, side = {}, least = -1, raised = 0,
   }
   local wanted, records = tonumber(args[14]), 0
-  for i = 4, 5 do
-    local number = args[i] ~= '' and scope_number(prefix, tenant, args[i], false)
+  for side = 1, 2 do
+    local number = scope_number(prefix, tenant, args[3 + side], false)
     if number then
-      table.insert(q.sides, {number = number, shared = i == 5})
-      q.found[#q.sides] = {}
+      q.stems[side] = prefix .. 't:' .. number .. ':'
       records = records + tonumber(redis.call('GET', prefix .. 'n:' .. number) or '0')
     end
   end
+  q.cap = args[13] == '' and math.max(64, math.floor(math.sqrt(records))) or tonumber(args[13])
   closing_of(q, tenant)
-  local lists, frequencies = lists_of(q, args, 22, records)
-  local numbers
-  if args[12] ~= '' then
-    q.subject = args[12] .. ':' .. (redis.call('HGET', prefix .. 'o:' .. tenant, args[12]) or '1')
-    q.subject_tag = tonumber(string.sub(args[12], 1, 4), 16)
-    local set = prefix .. 's:' .. tenant .. ':' .. q.subject
-    if redis.call('SCARD', set) <= 2000 then numbers = redis.call('SMEMBERS', set) end
-  end
+  local lists, frequencies = lists_of(q, args, 19, records)
+  local numbers = subject_of(q, tenant, args[12])
   if numbers then
     gather_subject(q, lists, numbers)
   else
     for _, list in ipairs(lists) do
-      if list.selects and not is_enough(q, lists, wanted) then gather(q, list) end
+      -- A short list is read sooner than it is known whether it is needed.
+      if list.size > SHORT and is_enough(q, lists, wanted) then break end
+      if list.selects then gather(q, list) end
     end
     if q.capped and is_enough(q, lists, wanted) then q.capped = false end
     complete(q, lists, wanted)
   end
+  q.excluded.subject = nil
   local excluded = {}
   for reason, count in pairs(q.excluded) do
-    if reason ~= 'subject' then
-      table.insert(excluded, reason)
-      table.insert(excluded, count)
-    end
+    excluded[#excluded + 1] = reason
+    excluded[#excluded + 1] = count
   end
-  local hits = hits_of(q, lists, #frequencies, best(q, wanted))
-  return {1, mark, records, frequencies, hits, excluded, q.examined, q.capped and 1 or 0, #q.all}
+  local hits = documents(q, best(q, wanted))
+  return {1, mark, records, frequencies, hits, excluded, q.examined, q.capped and 1 or 0}
 end

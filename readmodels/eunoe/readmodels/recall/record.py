@@ -1,10 +1,12 @@
 """What `recall` keeps of a record: the clear fields as the event had them, and the sealed body."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
+from eunoe.readmodels.recall.keys import SCORE_BYTES, TOKEN_BYTES
 from eunoe.schemas.ids import AgentId, EventId, KeyId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.values import (
     ExportDeletePolicy,
@@ -13,6 +15,9 @@ from eunoe.schemas.values import (
     SourceKind,
     Visibility,
 )
+
+_ARRAY_HEAD: Final = 3
+_RAW16: Final = 0xDA
 
 
 class StoredRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -70,7 +75,7 @@ class Guards:
 class Postings:
     """All that is needed to put a record into its scopes and to take it out again, without any key.
 
-    ``scores`` holds three bytes a term, ``scopes`` pairs of scope name and eight bytes a term, in the same order.
+    ``scores`` holds four bytes a term, ``scopes`` pairs of scope name and eight bytes a term, in the same order.
     ``sets`` are the subject and about sets the record's number belongs to.
     """
 
@@ -82,6 +87,23 @@ class Postings:
 
     def pack(self) -> bytes:
         return _packed((self.tenant, self.memory, self.sets, self.scores, self.scopes))
+
+    @staticmethod
+    def counts(packed: bytes, scope: str, tokens: Sequence[bytes]) -> list[int]:
+        """How often the record of these ``packed`` postings holds each of ``tokens`` (in ``scope``); 0 where not."""
+        _, at = _text_at(packed, _ARRAY_HEAD)
+        _, at = _text_at(packed, at)
+        sets, at = _size_at(packed, at)
+        for _ in range(sets):
+            _, at = _text_at(packed, at)
+        scores, at = _text_at(packed, at)
+        scopes, at = _size_at(packed, at)
+        for _ in range(scopes):
+            name, at = _text_at(packed, at + _ARRAY_HEAD)
+            held, at = _text_at(packed, at)
+            if name == scope.encode():
+                return [_count(held, scores, token) for token in tokens]
+        return [0] * len(tokens)
 
 
 Plain = str | bytes | int | tuple["Plain", ...]
@@ -96,6 +118,25 @@ def _packed(value: Plain) -> bytes:
     content = value.encode() if isinstance(value, str) else value
     size = len(content)
     return (b"\xda" + size.to_bytes(2) if size < 65_536 else b"\xdb" + size.to_bytes(4)) + content
+
+
+def _size_at(packed: bytes, at: int) -> tuple[int, int]:
+    """The size of the array at ``at``, and where its first item starts."""
+    return int.from_bytes(packed[at + 1 : at + _ARRAY_HEAD]), at + _ARRAY_HEAD
+
+
+def _text_at(packed: bytes, at: int) -> tuple[bytes, int]:
+    """The text at ``at``, and where the next item starts."""
+    start = at + (3 if packed[at] == _RAW16 else 5)
+    end = start + int.from_bytes(packed[at + 1 : start])
+    return packed[start:end], end
+
+
+def _count(held: bytes, scores: bytes, token: bytes) -> int:
+    at = held.find(token)
+    while at % TOKEN_BYTES and at > 0:
+        at = held.find(token, at + 1)
+    return 0 if at < 0 else scores[(at // TOKEN_BYTES + 1) * SCORE_BYTES - 1]
 
 
 RECORDS: Final = msgspec.msgpack.Decoder(StoredRecord)

@@ -95,7 +95,7 @@ def _postings(
             f"s:{tenant}:{draft.subject}:{draft.generation}",
             *(f"a:{tenant}:{each.subject}:{each.generation}" for each in fact.about),
         ),
-        scores=b"".join(score.to_bytes(3) for score in scores),
+        scores=b"".join(score.to_bytes(names.SCORE_BYTES) for score in scores),
         scopes=tuple((name, b"".join(key.tokens(name, words))) for name in scopes),
     )
 
