@@ -1,0 +1,71 @@
+"""`eunoe bench NAME`: each benchmark on a stack of its own, or on the one that EUNOE_KAFKA and EUNOE_REDIS name."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import click
+
+from eunoe.bench.figures import Findings
+from eunoe.bench.ground import Ground, endpoints, prepared
+
+Progress = Callable[[str], None]
+Work = Callable[[Ground, Progress], Awaitable[Findings]]
+
+
+@click.group()
+def bench() -> None:
+    """The benchmarks: ratios to a baseline of the same run, the raw figures, and the bars that must be reached."""
+
+
+def _json_option(function: Callable[..., None]) -> Callable[..., None]:
+    return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
+
+
+def _size(*names: str, default: int, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(*names, type=click.IntRange(min=1), default=default, show_default=True, help=help)
+
+
+def _perform(work: Work, *, as_json: bool, partitions: int = 1) -> None:
+    """Run on a stack, show what was found. Missing a bar is a finding, not a failure."""
+    from eunoe.bench.machine import describe
+
+    def progress(text: str) -> None:
+        click.echo(text, err=True)
+
+    async def measured() -> dict[str, Any]:
+        async with prepared(where, partitions=partitions) as ground:
+            machine = await describe(ground.redis, where.provider)
+            return (await work(ground, progress)).document(machine)
+
+    progress("starting Kafka and Redis")
+    with endpoints() as where:
+        document = asyncio.run(measured())
+    if as_json:
+        click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        from eunoe.bench.showing import show
+
+        show(document)
+
+
+@bench.command()
+@_json_option
+@click.option("--conversation", "names", multiple=True, help="Only this one (repeatable).  [default: all five]")
+def locomo(as_json: bool, names: tuple[str, ...]) -> None:
+    """Evidence recall on LoCoMo beside bm25s. The data is read from EUNOE_LOCOMO."""
+    from eunoe.bench.locomo import run_all
+    from eunoe.bench.locomo_data import CHOSEN_ON, HELD_OUT, LocomoAbsent, load, locomo_folder
+    from eunoe.bench.locomo_report import report
+
+    try:
+        conversations = load(locomo_folder(), names or CHOSEN_ON + HELD_OUT)
+    except LocomoAbsent as absent:
+        raise click.UsageError(str(absent)) from None
+
+    async def work(ground: Ground, progress: Progress) -> Findings:
+        runs, figures = await run_all(ground, conversations, progress)
+        return report(conversations, runs, figures)
+
+    _perform(work, as_json=as_json, partitions=2)
