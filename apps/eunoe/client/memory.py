@@ -9,6 +9,7 @@
 The fields of the writing methods are those of a line of `eunoe ingest` (`eunoe.client.lines`), checked the same way.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,7 +24,7 @@ from eunoe.client.reading import Reading, make_reading
 from eunoe.client.writing import placed, send
 from eunoe.crypto.keyring import Keyring
 from eunoe.producers.client import Asked, MemoryProducer, Sent
-from eunoe.producers.errors import KeyRefused
+from eunoe.producers.errors import KeyRefused, NoKeyYet
 from eunoe.producers.proposal import Placed
 from eunoe.readmodels.history_reader import History
 from eunoe.readmodels.key_source import RedisKeySource
@@ -158,11 +159,16 @@ class Memory:
         Raises `NoOutcome` after ``timeout`` seconds, `NotSent` or `NoKeyYet` where the world does not answer,
         `TooLarge` or ``TextRefused`` for what cannot be sent.
         """
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + timeout
         try:
-            sent = await self.send(line)
+            async with asyncio.timeout(timeout):
+                sent = await self.send(line)
         except KeyRefused as refused:
             return refused.outcome
-        return await sent.outcome(timeout)
+        except TimeoutError:
+            raise NoKeyYet(TenantId(line.tenant), timeout) from None
+        return await sent.outcome(max(0.0, deadline - clock()))
 
     async def send(self, line: Line, *, idempotency_key: str | None = None, ready: Placed | None = None) -> Sent:
         """Only send it. ``idempotency_key`` where the line has none: a fresh one. ``ready``: what `place` gave."""

@@ -13,6 +13,7 @@ from eunoe.crypto.errors import KeyClosed, KeyUnknown
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DataCipher, TenantKeys
 from eunoe.producers.errors import KeyRefused, NoKeyYet
+from eunoe.runtime.errors import WorldFault
 from eunoe.schemas.commands import IssueKey
 from eunoe.schemas.ids import Bucket, CommandId, Pseudonym, TenantId
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
@@ -83,7 +84,10 @@ class KeyRequests:
         deadline = asyncio.get_running_loop().time() + self._patience
         command_id = await self._ask(request)
         if self._outcomes is not None:
-            outcome = await self._outcomes.wait(request.tenant, command_id, self._patience)
+            try:
+                outcome = await self._outcomes.wait(request.tenant, command_id, self._patience)
+            except WorldFault as away:  # it speaks of the request, which the caller never made
+                raise NoKeyYet(request.tenant, self._patience) from away
             if outcome.status is OutcomeStatus.REJECTED:
                 raise KeyRefused(outcome)
         pause = _FIRST_PAUSE_S
