@@ -65,7 +65,7 @@ class Memory:
     async def connect(settings: Settings, *, meter: Meter = SILENT) -> AsyncIterator["Memory"]:
         """Raises `SettingsError` without a principal, ``SecretUnusable``, ``KekUnusable``, and what does not answer."""
         if settings.principal is None:
-            problem = "must say who calls (on the command line: --as NAME)"
+            problem = "must say who calls (on the command line: --as NAME); `eunoe up` sets one for development"
             raise SettingsError((SettingProblem("EUNOE_PRINCIPAL", problem),))
         principal, kek, clock = settings.principal, kek_of(settings), SystemClock()
         secrets = secrets_of(settings, principal)

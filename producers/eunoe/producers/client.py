@@ -79,11 +79,18 @@ class Sent:
         return self.command_id
 
     async def outcome(self, timeout: float) -> Outcome:
-        """What became of it. Raises `NotSent`, or what the source raises after ``timeout`` seconds."""
+        """What became of it. Raises `NotSent` where Kafka has not confirmed it within ``timeout`` seconds, else what
+        the source raises when they are over."""
         if self._outcomes is None:
             raise RuntimeError("this producer was made without an OutcomeSource")
-        await self.written()
-        return await self._outcomes.wait(self.tenant, self.command_id, timeout)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + timeout
+        try:
+            async with asyncio.timeout(timeout):
+                await self.written()
+        except TimeoutError:
+            raise NotSent(f"no answer within {timeout:g} s") from None
+        return await self._outcomes.wait(self.tenant, self.command_id, max(0.0, deadline - clock()))
 
 
 class MemoryProducer:

@@ -1,32 +1,47 @@
 """What goes wrong on the way to the log, before anybody has decided anything. No error holds content."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from eunoe.runtime.errors import CallerFault, WorldFault
-from eunoe.schemas.ids import PrincipalName, TenantId
+from eunoe.runtime.publish import NotSent
+from eunoe.runtime.signing import MissingSecret
+from eunoe.schemas.ids import Pseudonym, TenantId
 from eunoe.schemas.outcomes import Outcome
 
 
 @dataclass(eq=False)
-class TooLarge(CallerFault):
-    """A text or record above its limit; nothing was sent."""
+class CallerError(CallerFault):
+    """An argument that no command can carry; nothing was sent. ``problem`` names a rule and repeats no value."""
 
     field: str
-    limit: int
-    found: int
+    problem: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.found} is above the limit of {self.limit}"
+        return f"{self.field}: {self.problem}"
+
+
+class TooLarge(CallerError):
+    """A text, list or record above its limit."""
+
+    def __init__(self, field: str, limit: int, found: int) -> None:
+        super().__init__(field, f"{found} is above the limit of {limit}")
+        self.limit: Final = limit
+        self.found: Final = found
 
 
 @dataclass(eq=False)
-class NoSecret(CallerFault):
-    """The producer was made without any secret to sign with."""
+class SubjectClosed(CallerFault):
+    """The subject was forgotten and not readmitted, as far as the read models have come. Nothing was sent.
 
-    principal: PrincipalName
+    Only a producer without an `OutcomeSource` raises it: one that has one asks the decider (`KeyRefused`).
+    """
+
+    tenant: TenantId
+    subject: Pseudonym
 
     def __str__(self) -> str:
-        return f"{self.principal} has no secret to sign with"
+        return f"subject {self.subject} of tenant {self.tenant} is forgotten; only ReadmitSubject opens it again"
 
 
 @dataclass(eq=False)
@@ -48,16 +63,9 @@ class NoKeyYet(WorldFault):
 
     def __str__(self) -> str:
         return (
-            f"no key for tenant {self.tenant} came within {self.after_seconds:g} s: is a worker running, and does it "
-            "know this principal's secret?"
+            f"no key for tenant {self.tenant} came within {self.after_seconds:g} s: is a worker running (roles decide "
+            "and project), and does its policy know this principal's secret?"
         )
 
 
-@dataclass(eq=False)
-class NotSent(WorldFault):
-    """Kafka did not take the record in time. It may still be there: sending again with the same command id is safe."""
-
-    cause: str
-
-    def __str__(self) -> str:
-        return f"Kafka did not confirm the record ({self.cause}); nothing is reported as written"
+__all__ = ["CallerError", "KeyRefused", "MissingSecret", "NoKeyYet", "NotSent", "SubjectClosed", "TooLarge"]

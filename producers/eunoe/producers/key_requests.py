@@ -9,17 +9,18 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from eunoe.crypto.errors import KeyClosed, KeyUnknown
+from eunoe.crypto.errors import KeyClosed, KeySourceUnavailable, KeyUnknown
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DataCipher, TenantKeys
-from eunoe.producers.errors import KeyRefused, NoKeyYet
-from eunoe.runtime.errors import WorldFault
+from eunoe.producers.errors import KeyRefused, NoKeyYet, SubjectClosed
 from eunoe.schemas.commands import IssueKey
 from eunoe.schemas.ids import Bucket, CommandId, Pseudonym, TenantId
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 
+PATIENCE_S: Final = 20.0
+"""Until a key that was asked for counts as not coming: a worker that takes a partition over needs about ten."""
 _FIRST_PAUSE_S: Final = 0.005
-_LONGEST_PAUSE_S: Final = 0.25
+_LONGEST_PAUSE_S: Final = 0.1
 
 
 class OutcomeSource(Protocol):
@@ -35,9 +36,9 @@ Ask = Callable[[IssueKey], Awaitable[CommandId]]
 
 
 class KeyRequests:
-    """Belongs to one event loop. ``patience``: seconds until a key that was asked for counts as not coming."""
+    """Belongs to one event loop. One look at the source and one request per missing key, shared by all who wait."""
 
-    def __init__(self, keyring: Keyring, ask: Ask, outcomes: OutcomeSource | None, patience: float = 20.0) -> None:
+    def __init__(self, keyring: Keyring, ask: Ask, outcomes: OutcomeSource | None, patience: float = PATIENCE_S) -> None:
         self._keyring = keyring
         self._ask = ask
         self._outcomes = outcomes
@@ -54,12 +55,19 @@ class KeyRequests:
         return await self._keyring.tenant(tenant)
 
     async def sealing(self, tenant: TenantId, subject: Pseudonym, bucket: Bucket) -> DataCipher:
-        """What seals for the subject. As `tenant`; a closed subject is for the decider to refuse, and it does."""
+        """What seals for the subject. As `tenant`, and `SubjectClosed` where no outcomes can be waited for."""
         cached = self._keyring.cached_sealing_cipher(tenant, subject, bucket)
         if cached is not None:
             return cached
         await self._found(IssueKey(tenant=tenant, subject=subject, bucket=bucket))
         return await self._keyring.sealing_cipher(tenant, subject, bucket)
+
+    async def aclose(self) -> None:
+        """Nobody waits any more."""
+        tasks = list(self._asked.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _found(self, request: IssueKey) -> None:
         """Returns once the key of ``request`` is in the keyring. All who wait share one look and one request."""
@@ -81,34 +89,39 @@ class KeyRequests:
             await self._obtain(request)
 
     async def _obtain(self, request: IssueKey) -> None:
+        """Ask, and look until it is there. A source that does not answer meanwhile may answer in time."""
         deadline = asyncio.get_running_loop().time() + self._patience
         command_id = await self._ask(request)
         if self._outcomes is not None:
-            try:
-                outcome = await self._outcomes.wait(request.tenant, command_id, self._patience)
-            except WorldFault as away:  # it speaks of the request, which the caller never made
-                raise NoKeyYet(request.tenant, self._patience) from away
+            outcome = await self._outcomes.wait(request.tenant, command_id, self._patience)
             if outcome.status is OutcomeStatus.REJECTED:
                 raise KeyRefused(outcome)
         pause = _FIRST_PAUSE_S
-        while not await self._there(request):
+        while True:
+            away: KeySourceUnavailable | None = None
+            try:
+                if await self._there(request):
+                    return
+            except KeySourceUnavailable as error:
+                away = error
             if asyncio.get_running_loop().time() > deadline:
-                raise NoKeyYet(request.tenant, self._patience)
+                raise NoKeyYet(request.tenant, self._patience) from away
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE_S, pause * 1.5)
 
     async def _there(self, request: IssueKey) -> bool:
+        """Whether the keyring has it. What is closed is for the decider to refuse: it knows of a readmission first."""
         try:
             if request.subject is None or request.bucket is None:
                 await self._keyring.tenant(request.tenant)
             else:
                 await self._keyring.sealing_cipher(request.tenant, request.subject, request.bucket)
-        except (KeyUnknown, KeyClosed):
+        except KeyUnknown:
             return False
+        except KeyClosed as closed:
+            if self._outcomes is not None:
+                return False
+            if closed.scope == "generation" and request.subject is not None:
+                raise SubjectClosed(request.tenant, request.subject) from closed
+            raise
         return True
-
-    async def aclose(self) -> None:
-        """Nobody waits any more."""
-        for task in list(self._asked.values()):
-            task.cancel()
-        await asyncio.gather(*self._asked.values(), return_exceptions=True)

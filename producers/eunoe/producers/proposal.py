@@ -1,15 +1,11 @@
-"""A memory as its author has it: plain, with a name for the subject and a duration for its life."""
+"""A memory as its author has it, and every command's circumstances: plain values, checked where they are sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from eunoe.crypto.buckets import month_bucket, own_bucket
-from eunoe.crypto.keys import DataCipher, TenantKeys
-from eunoe.producers.errors import TooLarge
-from eunoe.schemas.codec import BODIES
-from eunoe.schemas.commands import Draft, EvidenceSpan, MemoryBody
-from eunoe.schemas.ids import AgentId, Bucket, MemoryId, Millis, TenantId
-from eunoe.schemas.policy import Limits, Policy
+from eunoe.schemas.commands import Draft, EvidenceSpan
+from eunoe.schemas.ids import AgentId, Bucket, CommandId, MemoryId, Millis, TenantId
 from eunoe.schemas.values import (
     ConflictPolicy,
     ExportDeletePolicy,
@@ -19,14 +15,32 @@ from eunoe.schemas.values import (
     Visibility,
 )
 
-_UNKNOWN_KIND_TTL = 86_400_000
-"""A kind that the policy does not know is refused by the decider, for which the body must be sealed all the same."""
+Instant = datetime | Millis
+"""With an offset; or milliseconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What goes with every command.
+
+    ``idempotency_key``: the same key, the same request; None is a request of its own. ``command_id``: that of an
+    earlier attempt, when this is a retry of it. ``causation`` and ``correlation`` stay on the log in the clear.
+    """
+
+    idempotency_key: str | None = None
+    command_id: CommandId | None = None
+    causation: str | None = None
+    correlation: str | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """``subject`` None is the tenant itself. Of ``ttl`` (ms) and ``expires_at`` at most one; neither: the policy's
-    default for the kind. Instants are ms."""
+    """The fields of a line of `eunoe ingest` (DESIGN §10) as Python values.
+
+    ``subject`` None is the tenant itself. Of ``ttl`` (or ms) and ``expires_at`` at most one; neither: the policy's
+    default for the kind.
+    """
 
     tenant: TenantId
     agent: AgentId
@@ -46,15 +60,15 @@ class Proposal:
     event_ids: Sequence[str] = ()
     provenance: str | None = None
     evidence: Sequence[EvidenceSpan] = ()
-    observed_at: Millis | None = None
+    observed_at: Instant | None = None
     confidence: float = 1.0
     sensitivity: Sensitivity = Sensitivity.PERSONAL
     justification: str | None = None
     retention: str | None = None
-    ttl: int | None = None
-    expires_at: Millis | None = None
-    valid_from: Millis | None = None
-    valid_until: Millis | None = None
+    ttl: timedelta | int | None = None
+    expires_at: Instant | None = None
+    valid_from: Instant | None = None
+    valid_until: Instant | None = None
     conflict_policy: ConflictPolicy = ConflictPolicy.POLICY_DECIDES
     export_delete_policy: ExportDeletePolicy = ExportDeletePolicy.OPERATOR_ONLY
     embedding_version: str | None = None
@@ -63,77 +77,16 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A proposal with what sealing needs to know: the record's id, how long it lives, and the bucket of its key."""
+    """A checked proposal that only wants keys. ``draft`` is complete but for what they give: subject and about as
+    pseudonyms, generation, key id and sealed body."""
 
-    proposal: Proposal
-    memory_id: MemoryId
-    ttl: int | None
-    expires_at: Millis
+    tenant: TenantId
+    subject: str | None
+    about: tuple[str, ...]
     bucket: Bucket
+    body: bytes
+    draft: Draft
 
-
-def place(proposal: Proposal, memory_id: MemoryId, policy: Policy | None, now: Millis) -> Placed:
-    rule = None if policy is None else policy.kinds.get(proposal.kind)
-    if proposal.expires_at is not None:
-        ttl, expires_at = None, proposal.expires_at
-    else:
-        ttl = proposal.ttl or (_UNKNOWN_KIND_TTL if rule is None else rule.ttl_default)
-        expires_at = Millis(now + ttl)
-    alone = bool(proposal.about) or (rule is not None and rule.own_bucket)
-    bucket = own_bucket(memory_id) if alone else month_bucket(expires_at)
-    return Placed(proposal, memory_id, ttl, expires_at, bucket)
-
-
-def body_of(proposal: Proposal, limits: Limits) -> bytes:
-    """What is sealed. Raises `TooLarge` above the policy's limits, before anything is sent."""
-    if len(proposal.statement) > limits.statement_chars:
-        raise TooLarge("statement", limits.statement_chars, len(proposal.statement))
-    body = BODIES.encode(
-        MemoryBody(
-            statement=proposal.statement,
-            claim_key=proposal.claim_key,
-            provenance=proposal.provenance,
-            source_uri=proposal.source_uri,
-            event_ids=tuple(proposal.event_ids),
-            evidence=tuple(proposal.evidence),
-            justification=proposal.justification,
-            external_id=proposal.external_id,
-        )
-    )
-    if len(body) > limits.body_bytes:
-        raise TooLarge("body", limits.body_bytes, len(body))
-    return body
-
-
-def draft_of(placed: Placed, body: bytes, keys: TenantKeys, cipher: DataCipher) -> Draft:
-    """The record as it travels. ``cipher`` serves the subject's open generation and the bucket."""
-    proposal, version = placed.proposal, 1
-    return Draft(
-        memory_id=placed.memory_id,
-        agent=proposal.agent,
-        subject=keys.pseudonym(proposal.subject),
-        generation=cipher.meta.generation,
-        about=tuple(keys.pseudonym(each) for each in proposal.about),
-        purposes=tuple(proposal.purposes),
-        visibility=proposal.visibility,
-        surfaces=tuple(proposal.surfaces),
-        producer_surface=proposal.producer_surface,
-        scope=proposal.scope,
-        kind=proposal.kind,
-        memory_class=proposal.memory_class,
-        retention=proposal.retention,
-        source_kind=proposal.source_kind,
-        observed_at=proposal.observed_at,
-        confidence=proposal.confidence,
-        sensitivity=proposal.sensitivity,
-        valid_from=proposal.valid_from,
-        valid_until=proposal.valid_until,
-        ttl=placed.ttl,
-        expires_at=placed.expires_at,
-        conflict_policy=proposal.conflict_policy,
-        export_delete_policy=proposal.export_delete_policy,
-        embedding_version=proposal.embedding_version,
-        key_id=cipher.key_id,
-        body_version=version,
-        body=cipher.seal(placed.memory_id, version, body),
-    )
+    @property
+    def memory_id(self) -> MemoryId:
+        return self.draft.memory_id

@@ -1,0 +1,171 @@
+"""From a proposal to a draft: first everything that needs no key (`place`), then the sealing (`seal`)."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from eunoe.crypto.buckets import month_bucket, own_bucket
+from eunoe.crypto.keys import DataCipher, TenantKeys
+from eunoe.producers import checks
+from eunoe.producers.errors import CallerError, TooLarge
+from eunoe.producers.proposal import Asked, Placed, Proposal
+from eunoe.schemas.codec import BODIES
+from eunoe.schemas.commands import Draft, EvidenceSpan, MemoryBody
+from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, Pseudonym, TenantId
+from eunoe.schemas.policy import KindRule, Limits, Policy
+from eunoe.schemas.values import (
+    ConflictPolicy,
+    ExportDeletePolicy,
+    MemoryClass,
+    Sensitivity,
+    SourceKind,
+    Visibility,
+)
+
+_UNKNOWN_KIND_TTL: Final = 86_400_000
+"""A kind that the policy does not know is refused by the decider, for which the body must be sealed all the same."""
+_BODY_VERSION: Final = 1
+_LATER_SUBJECT: Final = Pseudonym("")
+_LATER_KEY: Final = KeyId("")
+
+
+def place(proposal: Proposal, memory_id: MemoryId, policy: Policy | None, now: Millis) -> Placed:
+    """The proposal checked, encoded and given its end and bucket. Raises `CallerError` (`TooLarge` above a limit)."""
+    limits = Limits() if policy is None else policy.limits
+    rule = None if policy is None else policy.kinds.get(proposal.kind)
+    ttl, expires_at = _end(proposal, policy, rule, now)
+    draft = _draft(proposal, MemoryId(checks.uuid("memory_id", memory_id)), limits, ttl, expires_at)
+    body = _body(proposal, limits)
+    about = checks.texts("about", proposal.about, limits.about)
+    alone = bool(about) or (rule is not None and rule.own_bucket)
+    return Placed(
+        tenant=TenantId(checks.name("tenant", proposal.tenant)),
+        subject=None if proposal.subject is None else checks.text("subject", proposal.subject),
+        about=about,
+        bucket=own_bucket(memory_id) if alone else month_bucket(expires_at),
+        body=body,
+        draft=draft,
+    )
+
+
+def seal(placed: Placed, keys: TenantKeys, cipher: DataCipher) -> Draft:
+    """The record as it travels. ``cipher`` serves the subject's open generation and the bucket."""
+    return replace(
+        placed.draft,
+        subject=keys.pseudonym(placed.subject),
+        generation=cipher.meta.generation,
+        about=tuple(keys.pseudonym(each) for each in placed.about),
+        key_id=cipher.key_id,
+        body=cipher.seal(placed.draft.memory_id, _BODY_VERSION, placed.body),
+    )
+
+
+def check_asked(asked: Asked) -> None:
+    """Raises `CallerError`."""
+    if asked.idempotency_key is not None:
+        checks.text("idempotency_key", asked.idempotency_key)
+    if asked.command_id is not None:
+        checks.uuid("command_id", asked.command_id)
+    if asked.causation is not None:
+        checks.label("causation", asked.causation)
+    if asked.correlation is not None:
+        checks.label("correlation", asked.correlation)
+    if asked.traceparent is not None:
+        checks.traceparent("traceparent", asked.traceparent)
+
+
+def _end(proposal: Proposal, policy: Policy | None, rule: KindRule | None, now: Millis) -> tuple[int | None, Millis]:
+    """``ttl`` as the author asked for it, and when the record ends."""
+    if proposal.ttl is not None and proposal.expires_at is not None:
+        raise CallerError("ttl", "only one of ttl and expires_at may be given")
+    if proposal.expires_at is not None:
+        return None, checks.instant("expires_at", proposal.expires_at)
+    if proposal.ttl is not None:
+        ttl = checks.duration("ttl", proposal.ttl)
+    elif policy is not None:
+        ttl = _UNKNOWN_KIND_TTL if rule is None else rule.ttl_default
+    else:
+        raise CallerError("ttl", "is missing, and so is expires_at: no policy is known that says a default")
+    if now + ttl > checks.LAST:
+        raise CallerError("ttl", "ends after the year 9999")
+    return ttl, Millis(now + ttl)
+
+
+def _draft(proposal: Proposal, memory_id: MemoryId, limits: Limits, ttl: int | None, expires_at: Millis) -> Draft:
+    valid_from, valid_until = _instant(proposal, "valid_from"), _instant(proposal, "valid_until")
+    if valid_from is not None and valid_until is not None and valid_until <= valid_from:
+        raise CallerError("valid_until", "must be after valid_from")
+    return Draft(
+        memory_id=memory_id,
+        agent=AgentId(checks.name("agent", proposal.agent)),
+        subject=_LATER_SUBJECT,
+        generation=0,
+        purposes=checks.names("purposes", proposal.purposes, limits.purposes, least=1),
+        visibility=checks.choice("visibility", proposal.visibility, Visibility),
+        surfaces=checks.names("surfaces", proposal.surfaces, limits.surfaces),
+        producer_surface=None
+        if proposal.producer_surface is None
+        else checks.name("producer_surface", proposal.producer_surface),
+        scope=_label(proposal, "scope"),
+        kind=checks.name("kind", proposal.kind),
+        memory_class=checks.choice("memory_class", proposal.memory_class, MemoryClass),
+        retention=_label(proposal, "retention"),
+        source_kind=checks.choice("source_kind", proposal.source_kind, SourceKind),
+        observed_at=_instant(proposal, "observed_at"),
+        confidence=checks.confidence("confidence", proposal.confidence),
+        sensitivity=checks.choice("sensitivity", proposal.sensitivity, Sensitivity),
+        valid_from=valid_from,
+        valid_until=valid_until,
+        ttl=ttl,
+        expires_at=expires_at,
+        conflict_policy=checks.choice("conflict_policy", proposal.conflict_policy, ConflictPolicy),
+        export_delete_policy=checks.choice(
+            "export_delete_policy", proposal.export_delete_policy, ExportDeletePolicy
+        ),
+        embedding_version=_label(proposal, "embedding_version"),
+        key_id=_LATER_KEY,
+        body_version=_BODY_VERSION,
+        body=b"",
+    )
+
+
+def _body(proposal: Proposal, limits: Limits) -> bytes:
+    """What is sealed. Raises `TooLarge` above the policy's limits."""
+    body = BODIES.encode(
+        MemoryBody(
+            statement=checks.statement("statement", proposal.statement, limits.statement_chars),
+            claim_key=_text(proposal, "claim_key"),
+            provenance=_text(proposal, "provenance"),
+            source_uri=_text(proposal, "source_uri"),
+            event_ids=checks.texts("event_ids", proposal.event_ids, limits.event_ids),
+            evidence=tuple(_span(each) for each in proposal.evidence),
+            justification=_text(proposal, "justification"),
+            external_id=_text(proposal, "external_id"),
+        )
+    )
+    if len(body) > limits.body_bytes:
+        raise TooLarge("body", limits.body_bytes, len(body))
+    return body
+
+
+def _span(span: object) -> EvidenceSpan:
+    if not isinstance(span, EvidenceSpan):
+        raise CallerError("evidence", f"must be a list of EvidenceSpan, not of {type(span).__name__}")
+    checks.text("evidence.event_id", span.event_id)
+    checks.whole("evidence.end", span.end, checks.whole("evidence.start", span.start, 0))
+    return span
+
+
+def _text(proposal: Proposal, field: str) -> str | None:
+    value = getattr(proposal, field)
+    return None if value is None else checks.text(field, value)
+
+
+def _label(proposal: Proposal, field: str) -> str | None:
+    value = getattr(proposal, field)
+    return None if value is None else checks.label(field, value)
+
+
+def _instant(proposal: Proposal, field: str) -> Millis | None:
+    value = getattr(proposal, field)
+    return None if value is None else checks.instant(field, value)
