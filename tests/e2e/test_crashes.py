@@ -21,7 +21,6 @@ from eunoe.testing.platform import Platform, WorkerProcess, install
 from eunoe.testing.projections import differences
 from eunoe.testing.waiting import until
 
-JOINS = 'eunoe_group_joins{service="decide"}'
 COMMANDS = 20_000
 """Of the issue; spread over eight tenants in four partitions."""
 PARTITIONS = 4
@@ -158,30 +157,5 @@ async def test_a_worker_that_sleeps_through_the_loss_of_its_partitions_changes_n
         sleeper.kill()
 
 
-@pytest.mark.timeout(300)
-async def test_a_catch_up_longer_than_the_session_does_not_make_the_group_rebalance(
-    platform: Platform, load: Load, redis_client: Redis
-) -> None:
-    """Lanes work outside the rebalance callbacks: ten seconds of catching up under a session of six."""
-    with platform.start_worker() as first:
-        ids = await load.remember(500)
-        await exactly_one_outcome(load, ids)
-        await until(partial(ready, first))
-    await load.flush(redis_client)
-    ids += await load.remember(100)
-    paused = asyncio.get_running_loop().time()
-    await redis_client.client_pause(10_000)
-    with platform.start_worker() as worker:
-        await exactly_one_outcome(load, ids, 90.0)
-        assert asyncio.get_running_loop().time() - paused >= 10, "nothing was slow"
-        assert await joins(worker) == 1
-
-
 async def ready(worker: WorkerProcess) -> bool:
     return await asyncio.to_thread(worker.answers, "readyz")
-
-
-async def joins(worker: WorkerProcess) -> int:
-    """How often the decider's group was joined."""
-    page = await asyncio.to_thread(worker.page, "metrics")
-    return next(int(float(line.split()[-1])) for line in page.splitlines() if line.startswith(JOINS))
