@@ -61,7 +61,7 @@ def name(field: str, value: object) -> str:
 
 def names(field: str, values: object, limit: int, *, least: int = 0) -> tuple[str, ...]:
     """So many different names."""
-    found = tuple(name(field, each) for each in _several(field, values, limit))
+    found = tuple(name(field, each) for each in several(field, values, limit))
     if len(found) < least:
         raise CallerError(field, f"must name at least {least}")
     if len(set(found)) != len(found):
@@ -70,7 +70,7 @@ def names(field: str, values: object, limit: int, *, least: int = 0) -> tuple[st
 
 
 def texts(field: str, values: object, limit: int) -> tuple[str, ...]:
-    return tuple(text(field, each) for each in _several(field, values, limit))
+    return tuple(text(field, each) for each in several(field, values, limit))
 
 
 def label(field: str, value: object) -> str:
@@ -151,10 +151,11 @@ def duration(field: str, value: object) -> int:
     return value
 
 
-def _several(field: str, values: object, limit: int) -> tuple[object, ...]:
+def several(field: str, values: object, limit: int) -> tuple[object, ...]:
+    """A list of at most so many."""
     # A text is a sequence of texts to Python; taken for one, "support" would be seven purposes.
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise _typed(field, "a list of texts", values)
+        raise _typed(field, "a list", values)
     found = tuple(values)
     if len(found) > limit:
         raise TooLarge(field, limit, len(found))

@@ -32,7 +32,8 @@ _LATER_KEY: Final = KeyId("")
 def place(proposal: Proposal, memory_id: MemoryId, policy: Policy | None, now: Millis) -> Placed:
     """The proposal checked, encoded and given its end and bucket. Raises `CallerError` (`TooLarge` above a limit)."""
     limits = Limits() if policy is None else policy.limits
-    rule = None if policy is None else policy.kinds.get(proposal.kind)
+    kind = checks.name("kind", proposal.kind)
+    rule = None if policy is None else policy.kinds.get(kind)
     ttl, expires_at = _end(proposal, policy, rule, now)
     draft = _draft(proposal, MemoryId(checks.uuid("memory_id", memory_id)), limits, ttl, expires_at)
     body = _body(proposal, limits)
@@ -119,9 +120,7 @@ def _draft(proposal: Proposal, memory_id: MemoryId, limits: Limits, ttl: int | N
         ttl=ttl,
         expires_at=expires_at,
         conflict_policy=checks.choice("conflict_policy", proposal.conflict_policy, ConflictPolicy),
-        export_delete_policy=checks.choice(
-            "export_delete_policy", proposal.export_delete_policy, ExportDeletePolicy
-        ),
+        export_delete_policy=checks.choice("export_delete_policy", proposal.export_delete_policy, ExportDeletePolicy),
         embedding_version=_label(proposal, "embedding_version"),
         key_id=_LATER_KEY,
         body_version=_BODY_VERSION,
@@ -138,7 +137,7 @@ def _body(proposal: Proposal, limits: Limits) -> bytes:
             provenance=_text(proposal, "provenance"),
             source_uri=_text(proposal, "source_uri"),
             event_ids=checks.texts("event_ids", proposal.event_ids, limits.event_ids),
-            evidence=tuple(_span(each) for each in proposal.evidence),
+            evidence=tuple(map(_span, checks.several("evidence", proposal.evidence, limits.event_ids))),
             justification=_text(proposal, "justification"),
             external_id=_text(proposal, "external_id"),
         )

@@ -13,6 +13,7 @@ from eunoe.crypto.errors import KeyClosed, KeySourceUnavailable, KeyUnknown
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DataCipher, TenantKeys
 from eunoe.producers.errors import KeyRefused, NoKeyYet, SubjectClosed
+from eunoe.runtime.errors import WorldFault
 from eunoe.schemas.commands import IssueKey
 from eunoe.schemas.ids import Bucket, CommandId, Pseudonym, TenantId
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
@@ -38,7 +39,9 @@ Ask = Callable[[IssueKey], Awaitable[CommandId]]
 class KeyRequests:
     """Belongs to one event loop. One look at the source and one request per missing key, shared by all who wait."""
 
-    def __init__(self, keyring: Keyring, ask: Ask, outcomes: OutcomeSource | None, patience: float = PATIENCE_S) -> None:
+    def __init__(
+        self, keyring: Keyring, ask: Ask, outcomes: OutcomeSource | None, patience: float = PATIENCE_S
+    ) -> None:
         self._keyring = keyring
         self._ask = ask
         self._outcomes = outcomes
@@ -93,19 +96,22 @@ class KeyRequests:
         deadline = asyncio.get_running_loop().time() + self._patience
         command_id = await self._ask(request)
         if self._outcomes is not None:
-            outcome = await self._outcomes.wait(request.tenant, command_id, self._patience)
+            try:
+                outcome = await self._outcomes.wait(request.tenant, command_id, self._patience)
+            except WorldFault as away:  # it speaks of the request, which the caller never made
+                raise NoKeyYet(request.tenant, self._patience) from away
             if outcome.status is OutcomeStatus.REJECTED:
                 raise KeyRefused(outcome)
         pause = _FIRST_PAUSE_S
         while True:
-            away: KeySourceUnavailable | None = None
+            missing: KeySourceUnavailable | None = None
             try:
                 if await self._there(request):
                     return
             except KeySourceUnavailable as error:
-                away = error
+                missing = error
             if asyncio.get_running_loop().time() > deadline:
-                raise NoKeyYet(request.tenant, self._patience) from away
+                raise NoKeyYet(request.tenant, self._patience) from missing
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE_S, pause * 1.5)
 
