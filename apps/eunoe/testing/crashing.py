@@ -14,7 +14,7 @@ from eunoe.runtime.kek import kek_of
 from eunoe.runtime.principals import secrets_of
 from eunoe.schemas.commands import RememberMemory
 from eunoe.schemas.events import Event, MemoryAccepted
-from eunoe.schemas.ids import CommandId, PrincipalName, Pseudonym, TenantId
+from eunoe.schemas.ids import CommandId, LogId, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.topics import Topic
 from eunoe.testing.deciding import Surroundings
 from eunoe.testing.platform import Platform
@@ -110,8 +110,8 @@ class Load:
         return True
 
     async def flush(self, redis: Redis) -> int:
-        """Take everything of this installation out of Redis at one moment, as FLUSHALL does; how many keys."""
-        return int(await redis.eval(_FLUSH, 0, f"eunoe:{self.platform.installation.log_id}:*"))
+        """Redis loses its data; how many keys that were."""
+        return await flush_installation(redis, self.platform.installation.log_id)
 
     async def contents(self) -> Mapping[str, Any]:
         """What the live projections hold."""
@@ -151,3 +151,8 @@ async def published(platform: Platform, tenants: Sequence[TenantId], subjects: i
                     tenant = TestTenant(around, producer, name)
                     made.append((tenant, [await tenant.subject(f"customer-{n}") for n in range(subjects)]))
             yield Load(platform, around, producer, made)
+
+
+async def flush_installation(redis: Redis, log_id: LogId) -> int:
+    """Take everything of one log out of Redis at one moment, as FLUSHALL does; how many keys."""
+    return int(await redis.eval(_FLUSH, 0, f"eunoe:{log_id}:*"))

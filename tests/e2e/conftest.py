@@ -1,0 +1,40 @@
+"""An installation with running services and a client for each development principal."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from eunoe.client.memory import Memory
+from eunoe.schemas.ids import PrincipalName
+from eunoe.schemas.topics import TopicNames
+from eunoe.testing.platform import Platform, install
+from eunoe.worker.embedded import running_services
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The development policy's principals, each with a client of its own."""
+
+    platform: Platform
+    agent: Memory
+    reviewer: Memory
+    officer: Memory
+
+
+@pytest.fixture
+async def people(
+    kafka_bootstrap: str, redis_url: str, topic_names: TopicNames, tmp_path: Path
+) -> AsyncIterator[People]:
+    platform = await install(kafka_bootstrap, redis_url, topic_names, tmp_path)
+    async with AsyncExitStack() as closing:
+        await closing.enter_async_context(running_services(platform.settings))
+        clients = [
+            await closing.enter_async_context(
+                Memory.connect(replace(platform.settings, principal=PrincipalName(f"dev-{name}")))
+            )
+            for name in ("agent", "reviewer", "officer")
+        ]
+        yield People(platform, *clients)
