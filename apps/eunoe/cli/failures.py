@@ -58,6 +58,7 @@ def _bases() -> tuple[tuple[type[Exception], Exit], ...]:
 
     from eunoe.client.line_problems import BadLine
     from eunoe.crypto.errors import CryptoError, CryptoWorldError, KekUnusable, SecretUnusable
+    from eunoe.producers.errors import CallerError
     from eunoe.readmodels.errors import NoOutcome
     from eunoe.readmodels.recall.errors import BadScope, RecallError
     from eunoe.runtime.errors import RuntimeFault, WorldFault
@@ -71,7 +72,7 @@ def _bases() -> tuple[tuple[type[Exception], Exit], ...]:
     from eunoe.worker.errors import BadAcceptance, RoleUnavailable
 
     usage: tuple[type[Exception], ...] = (SettingsError, UnknownProvider, BadLine, BadScope, BadToken)
-    usage += (RoleUnavailable, BadAcceptance, KekUnusable, SecretUnusable)
+    usage += (CallerError, RoleUnavailable, BadAcceptance, KekUnusable, SecretUnusable)
     away = (WorldFault, StackError, CryptoWorldError, RedisError, KafkaError, ConnectionError, TimeoutError)
     ours = (RuntimeFault, CryptoError, RecallError, ProjectionError, SchemaError, PolicyError, LaneStalled)
     return (

@@ -14,7 +14,7 @@ from eunoe.client.lines import Line, idempotency_of, parse_line
 from eunoe.client.memory import Memory
 from eunoe.crypto.errors import CryptoCallerError
 from eunoe.producers.client import Sent
-from eunoe.producers.errors import KeyRefused, NotSent, TooLarge
+from eunoe.producers.errors import CallerError, KeyRefused, NotSent
 from eunoe.producers.proposal import Placed
 from eunoe.readmodels.errors import NoOutcome
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
@@ -168,7 +168,7 @@ def _read(memory: Memory, number: int, text: bytes, report: Report, progress: Pr
     try:
         line = parse_line(text)
         ready = memory.place(line)
-    except BadLine as bad:
+    except (BadLine, CallerError) as bad:
         report.fail(number, str(bad))
         progress(1)
         return None
@@ -183,7 +183,7 @@ async def _sent(memory: Memory, each: _Next, report: Report, progress: Progress)
         return await memory.send(each.line, idempotency_key=each.key, ready=each.ready)
     except KeyRefused as refused:
         report.count(each.number, refused.outcome)
-    except (TooLarge, CryptoCallerError) as error:
+    except (CallerError, CryptoCallerError) as error:
         report.fail(each.number, str(error))
     progress(1)
     return None

@@ -24,7 +24,7 @@ from eunoe.client.reading import Reading, make_reading
 from eunoe.client.writing import placed, send
 from eunoe.crypto.keyring import Keyring
 from eunoe.producers.client import Asked, MemoryProducer, Sent
-from eunoe.producers.errors import KeyRefused, NoKeyYet
+from eunoe.producers.errors import KeyRefused, NoKeyYet, NotSent
 from eunoe.producers.proposal import Placed
 from eunoe.readmodels.history_reader import History
 from eunoe.readmodels.key_source import RedisKeySource
@@ -32,7 +32,6 @@ from eunoe.readmodels.outcome_reader import OutcomeReader
 from eunoe.readmodels.recall.result import SearchResult
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control
-from eunoe.runtime.deadline import within
 from eunoe.runtime.installation import Installation, bind_redis, read_installation
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.metrics import SILENT, Meter
@@ -44,7 +43,6 @@ from eunoe.schemas.outcomes import Outcome
 
 TIMEOUT_S: Final = 15.0
 """For an outcome. A command without one by then may still be decided; its id stays valid to ask for."""
-_CONNECT_S: Final = 30.0
 
 log = logging.getLogger(__name__)
 
@@ -90,9 +88,7 @@ class Memory:
                 outcomes=outcomes,
                 clock=clock,
             )
-            closing.push_async_callback(producer.stop)
-            async with within(_CONNECT_S, "connecting the producer"):
-                await producer.start()
+            await closing.enter_async_context(producer)
             reading = make_reading(
                 settings,
                 principal=principal,
@@ -162,12 +158,17 @@ class Memory:
         clock = asyncio.get_running_loop().time
         deadline = clock() + timeout
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout_at(deadline):
                 sent = await self.send(line)
         except KeyRefused as refused:
             return refused.outcome
         except TimeoutError:
             raise NoKeyYet(TenantId(line.tenant), timeout) from None
+        try:
+            async with asyncio.timeout_at(deadline):
+                await sent.written()
+        except TimeoutError:
+            raise NotSent("taking a command", timeout) from None
         return await sent.outcome(max(0.0, deadline - clock()))
 
     async def send(self, line: Line, *, idempotency_key: str | None = None, ready: Placed | None = None) -> Sent:

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from eunoe.producers.drafts import place
 from eunoe.producers.errors import TooLarge
-from eunoe.producers.proposal import Proposal, body_of, place
+from eunoe.producers.proposal import Proposal
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.ids import AgentId, Bucket, MemoryId, Millis, TenantId
-from eunoe.schemas.policy import KindRule, Limits
+from eunoe.schemas.policy import KindRule, Policy
 from eunoe.schemas.policy_file import development_policy_text, read_policy
 from eunoe.schemas.values import SourceKind
 
@@ -30,16 +31,16 @@ PLAIN = Proposal(
 
 def test_without_a_duration_the_policys_default_for_the_kind_holds() -> None:
     placed = place(PLAIN, RECORD, POLICY, NOW)
-    assert placed.ttl == POLICY.kinds["fact"].ttl_default
-    assert placed.expires_at == NOW + placed.ttl
+    assert placed.draft.ttl == POLICY.kinds["fact"].ttl_default
+    assert placed.draft.expires_at == NOW + placed.draft.ttl
     assert placed.bucket == "2027-11"
 
 
 def test_a_duration_of_the_authors_own_is_kept_and_an_instant_has_none() -> None:
     placed = place(replace(PLAIN, ttl=DAY), RECORD, POLICY, NOW)
-    assert (placed.ttl, placed.expires_at, placed.bucket) == (DAY, NOW + DAY, "2026-12")
+    assert (placed.draft.ttl, placed.draft.expires_at, placed.bucket) == (DAY, NOW + DAY, "2026-12")
     named = place(replace(PLAIN, expires_at=Millis(NOW + DAY)), RECORD, POLICY, NOW)
-    assert (named.ttl, named.expires_at) == (None, NOW + DAY)
+    assert (named.draft.ttl, named.draft.expires_at) == (None, NOW + DAY)
 
 
 def test_a_record_about_others_or_of_a_marked_kind_has_a_key_of_its_own() -> None:
@@ -50,17 +51,19 @@ def test_a_record_about_others_or_of_a_marked_kind_has_a_key_of_its_own() -> Non
 
 def test_what_is_too_long_is_refused_by_field_and_number_alone() -> None:
     with pytest.raises(TooLarge) as caught:
-        body_of(replace(PLAIN, statement="tea " * 100), Limits(statement_chars=100))
+        place(replace(PLAIN, statement="tea " * 100), RECORD, limited(statement_chars=100), NOW)
     assert (caught.value.field, caught.value.limit, caught.value.found) == ("statement", 100, 400)
     assert "tea" not in str(caught.value)
     with pytest.raises(TooLarge, match="body: "):
-        body_of(replace(PLAIN, justification="x" * 200), Limits(body_bytes=200))
+        place(replace(PLAIN, provenance="p", justification="x" * 200), RECORD, limited(body_bytes=200), NOW)
+
+
+def limited(**limits: int) -> Policy:
+    return replace(POLICY, limits=replace(POLICY.limits, **limits))
 
 
 def test_everything_that_could_identify_a_person_is_in_the_body() -> None:
-    full = replace(
-        PLAIN, claim_key="drink", source_uri="crm://1", event_ids=("e-1",), external_id="x-1", provenance="p"
-    )
-    body = BODIES.decode(body_of(full, Limits()))
+    full = replace(PLAIN, claim_key="drink", source_uri="crm://1", event_ids=("e-1",), external_id="x-1")
+    body = BODIES.decode(place(full, RECORD, POLICY, NOW).body)
     assert (body.statement, body.claim_key, body.source_uri) == ("Prefers tea.", "drink", "crm://1")
-    assert (body.event_ids, body.external_id, body.provenance) == (("e-1",), "x-1", "p")
+    assert (body.event_ids, body.external_id) == (("e-1",), "x-1")
