@@ -1,11 +1,10 @@
 """Who may read: the policy and the switches as they are now, asked before every read (`ReadGate`)."""
 
-from typing import Final
+from typing import Final, Protocol
 
 from eunoe.crypto.signatures import Ed25519Signer, Secret
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.scope import Admission, ReadScope
-from eunoe.runtime.control import ControlFollower
 from eunoe.runtime.control_state import ControlState
 from eunoe.schemas.ids import PrincipalName, TenantId
 from eunoe.schemas.policy import Policy, PrincipalRule, SecretRef
@@ -19,6 +18,13 @@ NOT_AUTHENTICATED: Final = "not_authenticated"
 UNKNOWN_PURPOSE: Final = "unknown_purpose"
 
 
+class InForce(Protocol):
+    """The follower of ``memory-control``."""
+
+    @property
+    def state(self) -> ControlState: ...
+
+
 class ControlGate:
     """Lets ``principal`` read as the policy says, if one of ``secrets`` is one of those that the policy names.
 
@@ -26,7 +32,7 @@ class ControlGate:
     KEK that its machine holds. Agents outside go through the gateway.
     """
 
-    def __init__(self, follower: ControlFollower, principal: PrincipalName, secrets: tuple[Secret, ...]) -> None:
+    def __init__(self, follower: InForce, principal: PrincipalName, secrets: tuple[Secret, ...]) -> None:
         self._follower = follower
         self._principal = principal
         self._secrets = secrets

@@ -1,0 +1,95 @@
+"""Nobody reads who may not, here, now, for this: each refusal by its code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from eunoe.client.gate import ControlGate
+from eunoe.crypto.signatures import Ed25519Signer, HmacSecret, Secret
+from eunoe.readmodels.recall.errors import ReadRefused
+from eunoe.readmodels.recall.scope import ReadScope
+from eunoe.runtime.control_state import ControlState
+from eunoe.schemas.control import Switch
+from eunoe.schemas.ids import AgentId, Offset, PrincipalName, SecretId, TenantId
+from eunoe.schemas.policy import Policy, PrincipalRule
+from eunoe.schemas.policy_file import development_policy_text, read_policy
+from eunoe.schemas.values import Action, Sensitivity
+
+AGENT = PrincipalName("dev-agent")
+ACME = TenantId("acme")
+SECRET = HmacSecret(SecretId("dev-agent-1"), b"a" * 32)
+KEY = "A" * 43 + "="
+POLICY = read_policy(
+    development_policy_text().replace("@dev-reviewer@", KEY).replace("@dev-officer@", KEY).encode(), "development"
+)
+SCOPE = ReadScope(tenant=ACME, agent=AgentId("bot"), purpose="support", principal=AGENT)
+
+
+@dataclass(frozen=True)
+class Standing:
+    state: ControlState
+
+
+def gate(policy: Policy | None = POLICY, secret: Secret = SECRET, **switches: Switch) -> ControlGate:
+    names: Mapping[str, Switch] = MappingProxyType(
+        {name.replace("every", "*"): each for name, each in switches.items()}
+    )
+    return ControlGate(Standing(ControlState(policy=policy, switches=names, offset=Offset(7))), AGENT, (secret,))
+
+
+def with_agent(**changes: Any) -> Policy:
+    rule: PrincipalRule = replace(POLICY.principals[AGENT], **changes)
+    return replace(POLICY, principals={**POLICY.principals, AGENT: rule})
+
+
+def test_who_may_read_is_admitted_with_what_the_policy_allows() -> None:
+    admitted = gate().admit(SCOPE)
+    assert (admitted.max_sensitivity, admitted.control_offset) == (Sensitivity.RESTRICTED, 7)
+    narrow = gate(with_agent(max_sensitivity=Sensitivity.INTERNAL)).admit(SCOPE)
+    assert narrow.max_sensitivity is Sensitivity.INTERNAL
+
+
+@pytest.mark.parametrize(
+    ("refusing", "reason"),
+    [
+        (gate(policy=None), "no_policy"),
+        (gate(replace(POLICY, principals={})), "not_authenticated"),
+        (gate(secret=HmacSecret(SecretId("retired"), b"a" * 32)), "not_authenticated"),
+        (gate(secret=Ed25519Signer(SecretId("dev-agent-1"), b"a" * 32)), "not_authenticated"),
+        (gate(with_agent(tenants=frozenset({TenantId("acme-2")}))), "foreign_tenant"),
+        (gate(with_agent(actions=frozenset({Action.WRITE}))), "not_allowed"),
+        (gate(replace(POLICY, purposes={})), "unknown_purpose"),
+        (gate(acme=Switch(reads=False)), "reads_off"),
+        (gate(every=Switch(reads=False)), "reads_off"),
+    ],
+)
+def test_each_refusal_has_its_code(refusing: ControlGate, reason: str) -> None:
+    with pytest.raises(ReadRefused) as caught:
+        refusing.admit(SCOPE)
+    assert caught.value.reason == reason
+
+
+def test_one_principal_does_not_read_in_the_name_of_another() -> None:
+    with pytest.raises(ReadRefused, match="not_authenticated"):
+        gate().admit(replace(SCOPE, principal=PrincipalName("dev-officer")))
+
+
+def test_a_switch_of_another_tenant_or_for_writing_stops_no_reader() -> None:
+    assert gate(other=Switch(reads=False), acme=Switch(writes=False)).admit(SCOPE)
+
+
+def test_a_signer_is_known_by_its_public_key_and_not_by_its_id_alone() -> None:
+    officer = PrincipalName("dev-officer")
+    signer = Ed25519Signer(SecretId("dev-officer-1"), b"o" * 32)
+    public = signer.verifier().reference.rpartition(":")[2]
+    ref = replace(POLICY.principals[officer].secrets[0], reference=public)
+    rule = replace(POLICY.principals[officer], secrets=(ref,))
+    state = ControlState(policy=replace(POLICY, principals={officer: rule}), offset=Offset(7))
+    scope = replace(SCOPE, principal=officer)
+    assert ControlGate(Standing(state), officer, (signer,)).admit(scope)
+    impostor = Ed25519Signer(SecretId("dev-officer-1"), b"x" * 32)
+    with pytest.raises(ReadRefused, match="not_authenticated"):
+        ControlGate(Standing(state), officer, (impostor,)).admit(scope)
