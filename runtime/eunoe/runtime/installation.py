@@ -174,6 +174,7 @@ async def _first_records(consumer: AIOKafkaConsumer, topic: str, count: int) -> 
     found: dict[int, First] = {}
     if not waiting:
         return (None,) * count
+    # No `unsubscribe` afterwards: with a fetch on its way, the consumer's `stop` then hung for 30 s (aiokafka 0.14).
     consumer.assign(sorted(waiting))
     await consumer.seek_to_beginning(*waiting)
     while waiting:
@@ -186,7 +187,6 @@ async def _first_records(consumer: AIOKafkaConsumer, topic: str, count: int) -> 
         for partition in list(waiting):
             if await consumer.position(partition) >= ends[partition]:
                 waiting.remove(partition)
-    consumer.unsubscribe()
     return tuple(found.get(number) for number in range(count))
 
 
