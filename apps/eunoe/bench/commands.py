@@ -69,3 +69,18 @@ def locomo(as_json: bool, names: tuple[str, ...]) -> None:
         return report(conversations, runs, figures)
 
     _perform(work, as_json=as_json, partitions=2)
+
+
+@bench.command()
+@_json_option
+@_size("--records", default=6_000, help="Commands in a slice.")
+@_size("--repetitions", default=5, help="Of every contender, turn about.")
+@_size("--agent-records", default=1_500, help="Commands for the Faust agent, each time.")
+@click.option("--seed", default=1, show_default=True, help="Of the text.")
+def decide(as_json: bool, records: int, repetitions: int, agent_records: int, seed: int) -> None:
+    """Deciding, durable and transactional, beside a bare copy loop and a plain Faust agent."""
+    from eunoe.bench.decide import measure
+    from eunoe.bench.decide_report import Sizes
+
+    sizes = Sizes(records=records, repetitions=repetitions, agent_records=min(agent_records, records), seed=seed)
+    _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json)

@@ -16,7 +16,7 @@ from eunoe.runtime.redis.connect import connect
 from eunoe.runtime.settings import Settings, load_settings
 from eunoe.schemas.ids import PrincipalName
 from eunoe.stack.choose import choose_stack
-from eunoe.stack.development import AGENT, apply_development
+from eunoe.stack.development import AGENT, apply_development, remembered
 from eunoe.stack.local import USUAL
 from eunoe.stack.provider import Endpoints
 from eunoe.stack.throwaway import local_stack
@@ -30,6 +30,15 @@ class Ground:
     settings: Settings
     installation: Installation
     redis: Redis
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """With it, a process of `eunoe` works with this installation."""
+        given = {
+            f"EUNOE_{name.upper()}": ",".join(value) if isinstance(value, list) else str(value)
+            for name, value in remembered(self.settings).items()
+        }
+        return {**os.environ, **given}
 
 
 @contextmanager

@@ -1,0 +1,155 @@
+"""Commands as a producer would send them, made ahead and kept as bytes: sealed, signed, ready to publish."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from aiokafka import AIOKafkaProducer
+
+from eunoe.bench.ground import Ground
+from eunoe.bench.text import ZipfText
+from eunoe.crypto.buckets import month_bucket
+from eunoe.crypto.keyring import Keyring
+from eunoe.crypto.keys import TenantKeys
+from eunoe.crypto.signatures import Secret
+from eunoe.producers.drafts import place, seal
+from eunoe.producers.proposal import Proposal
+from eunoe.readmodels.key_source import RedisKeySource
+from eunoe.readmodels.keys import KeysModel
+from eunoe.readmodels.projector import ProjectorLane
+from eunoe.readmodels.source import PartitionSource
+from eunoe.readmodels.subjects import SubjectsModel
+from eunoe.runtime.clock import SystemClock
+from eunoe.runtime.kek import kek_of
+from eunoe.runtime.principals import secrets_of
+from eunoe.runtime.signing import LIFETIME_MS
+from eunoe.schemas.codec import COMMANDS, ENVELOPES
+from eunoe.schemas.commands import Command, IssueKey, RememberMemory
+from eunoe.schemas.envelope import Envelope, signed_bytes
+from eunoe.schemas.ids import (
+    AgentId,
+    CommandId,
+    MemoryId,
+    MessageId,
+    Millis,
+    Partition,
+    PrincipalName,
+    TenantId,
+    new_id,
+)
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.topics import Topic
+from eunoe.schemas.values import SourceKind
+
+TENANT: Final = TenantId("bench")
+AGENT: Final = AgentId("bench-bot")
+PURPOSE: Final = "bench"
+TERMS: Final = 20
+"""Distinct words in a statement (DESIGN §11)."""
+_BATCH_BYTES: Final = 900_000
+
+
+@dataclass(slots=True)
+class Author:
+    """Writes for `TENANT` in the tone of one principal. `learn` first: sealing needs keys that a decider issued."""
+
+    ground: Ground
+    policy: Policy
+    text: ZipfText
+    keyring: Keyring = field(init=False)
+    secret: Secret = field(init=False)
+
+    def __post_init__(self) -> None:
+        installation, settings = self.ground.installation, self.ground.settings
+        source = RedisKeySource(self.ground.redis, installation)
+        self.keyring = Keyring(installation.log_id, kek_of(settings), source, SystemClock().now)
+        assert settings.principal is not None
+        self.secret = secrets_of(settings, settings.principal)[0]
+
+    @property
+    def principal(self) -> PrincipalName:
+        assert self.ground.settings.principal is not None
+        return self.ground.settings.principal
+
+    @property
+    def partition(self) -> Partition:
+        return self.ground.installation.partition_of(TENANT)
+
+    def opening(self) -> bytes:
+        """Asks for the tenant's key."""
+        return self._signed(IssueKey(tenant=TENANT))
+
+    def issue(self, keys: TenantKeys, subject: str) -> bytes:
+        """Asks for a subject's first key, for the bucket that `remember` will seal in."""
+        bucket = month_bucket(Millis(SystemClock().now() + self.policy.kinds["fact"].ttl_default))
+        return self._signed(IssueKey(tenant=TENANT, subject=keys.pseudonym(subject), bucket=bucket))
+
+    async def remember(self, keys: TenantKeys, subject: str) -> bytes:
+        """A record of twenty terms about ``subject``, whose key has been issued."""
+        proposal = Proposal(
+            tenant=TENANT,
+            agent=AGENT,
+            statement=self.text.sentence(TERMS),
+            purposes=(PURPOSE,),
+            source_kind=SourceKind.USER_EXPLICIT,
+            subject=subject,
+            source_uri="bench://events/1",
+            event_ids=("e-1",),
+            confidence=0.9,
+        )
+        placed = place(proposal, MemoryId(new_id()), self.policy, SystemClock().now())
+        cipher = await self.keyring.sealing_cipher(TENANT, keys.pseudonym(subject), placed.bucket)
+        draft = seal(placed, keys, cipher)
+        return self._signed(RememberMemory(tenant=TENANT, draft=draft, idempotency=keys.idempotency_hash(new_id())))
+
+    async def learn(self) -> None:
+        """Fold what was issued so far into the models `keys` and `subjects`, where the keyring finds it."""
+        base = self.ground
+        for model in (KeysModel(base.redis), SubjectsModel(base.redis)):
+            source = PartitionSource(base.settings.kafka, base.installation, model.source, self.partition, {})
+            try:
+                await source.start()
+                _, end = await source.bounds()
+            finally:
+                await source.stop()
+            lane = ProjectorLane(  # type: ignore[misc]  # two models, two kinds of records
+                model, self.partition, installation=base.installation, bootstrap=base.settings.kafka, redis=base.redis
+            )
+            await lane.run(until=end)
+
+    def _signed(self, command: Command) -> bytes:
+        installation = self.ground.installation
+        now = SystemClock().now()
+        fields = {
+            "command_id": CommandId(new_id()),
+            "message_id": MessageId(new_id()),
+            "principal": self.principal,
+            "secret_id": self.secret.secret_id,
+            "not_after": Millis(now + LIFETIME_MS),
+            "command": COMMANDS.encode(command),
+        }
+        signed = signed_bytes(Envelope(**fields, mac=b""), installation.log_id, installation.topic(Topic.EVENTS))  # type: ignore[arg-type]  # typed above
+        return ENVELOPES.encode(Envelope(**fields, mac=self.secret.sign(signed)))  # type: ignore[arg-type]  # typed above
+
+
+async def publish(bootstrap: str, topic: str, partition: int, records: Sequence[bytes]) -> int:
+    """Write ``records`` in order under the tenant's key, in whole batches. Returns the first one's offset."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=bootstrap, acks="all", max_batch_size=_BATCH_BYTES, max_request_size=2 * _BATCH_BYTES
+    )
+    await producer.start()
+    try:
+        first = -1
+        batch = producer.create_batch()
+        for record in (*records, None):
+            if record is not None and batch.append(key=TENANT.encode(), value=record, timestamp=None) is not None:
+                continue
+            batch.close()
+            written = await (await producer.send_batch(batch, topic, partition=partition))
+            first = written.offset if first < 0 else first
+            batch = producer.create_batch()
+            if record is not None:
+                batch.append(key=TENANT.encode(), value=record, timestamp=None)
+        return first
+    finally:
+        await producer.stop()
