@@ -7,6 +7,7 @@ record leaves nothing; a record whose key is unknown stops the fold, after anoth
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from redis.asyncio import Redis
@@ -42,6 +43,11 @@ class KeysPassed(Protocol):
     async def wait(self, tenant: TenantId) -> None:
         """Returns when both have passed the end offsets read after this call. Raises ``KeySourceUnavailable``."""
         ...
+
+
+def _instant(at: Millis | None) -> datetime | None:
+    """When the statement was observed: a record is also found by that date."""
+    return None if at is None else datetime.fromtimestamp(at / 1_000, UTC)
 
 
 def one_analyser(_: TenantId) -> Analyser:
@@ -107,7 +113,7 @@ class RecallModel:
             operations.append(_drop(event.header.tenant, fact.supersedes.memory_id))
         body = None if index is None else await self._open(event.header.tenant, fact)
         if body is not None and index is not None:
-            terms = self.analyser(event.header.tenant).document(body.statement)
+            terms = self.analyser(event.header.tenant).document(body.statement, _instant(fact.draft.observed_at))
             document = document_of(offset, event.header, fact, body, terms, index.key, self.ranking)
             operations.append(("recall.put", offset, document))
         return operations
