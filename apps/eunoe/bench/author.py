@@ -44,14 +44,14 @@ from eunoe.schemas.values import SourceKind
 TENANT: Final = TenantId("bench")
 AGENT: Final = AgentId("bench-bot")
 PURPOSE: Final = "bench"
-TERMS: Final = 20
-"""Distinct words in a statement (DESIGN §11)."""
+WORDS: Final = 20
+"""Distinct words in a statement: about 165 characters, the size of a LoCoMo observation."""
 _BATCH_BYTES: Final = 900_000
 
 
 @dataclass(slots=True)
 class Author:
-    """Writes for `TENANT` in the tone of one principal. `learn` first: sealing needs keys that a decider issued."""
+    """Writes for `TENANT` as one principal. `learn` first: sealing needs keys that a decider issued."""
 
     ground: Ground
     policy: Policy
@@ -85,11 +85,11 @@ class Author:
         return self._signed(IssueKey(tenant=TENANT, subject=keys.pseudonym(subject), bucket=bucket))
 
     async def remember(self, keys: TenantKeys, subject: str) -> bytes:
-        """A record of twenty terms about ``subject``, whose key has been issued."""
+        """A record of twenty words about ``subject``, whose key has been issued."""
         proposal = Proposal(
             tenant=TENANT,
             agent=AGENT,
-            statement=self.text.sentence(TERMS),
+            statement=self.text.sentence(WORDS),
             purposes=(PURPOSE,),
             source_kind=SourceKind.USER_EXPLICIT,
             subject=subject,

@@ -84,3 +84,17 @@ def decide(as_json: bool, records: int, repetitions: int, agent_records: int, se
 
     sizes = Sizes(records=records, repetitions=repetitions, agent_records=min(agent_records, records), seed=seed)
     _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json)
+
+
+@bench.command()
+@_json_option
+@_size("--records", default=8_000, help="Records in memory-lifecycle.")
+@_size("--repetitions", default=5, help="Of every contender, turn about.")
+@click.option("--seed", default=1, show_default=True, help="Of the text.")
+def project(as_json: bool, records: int, repetitions: int, seed: int) -> None:
+    """Projecting into `recall` beside a pipeline with one Redis command per posting."""
+    from eunoe.bench.project import measure
+    from eunoe.bench.project_report import Sizes
+
+    sizes = Sizes(records=records, repetitions=repetitions, seed=seed)
+    _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json)

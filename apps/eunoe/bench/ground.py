@@ -32,6 +32,11 @@ class Ground:
     redis: Redis
 
     @property
+    def ours(self) -> bool:
+        """Whether nobody else uses this stack, so that its statistics may be reset."""
+        return self.endpoints.provider == "local"
+
+    @property
     def environ(self) -> dict[str, str]:
         """With it, a process of `eunoe` works with this installation."""
         given = {

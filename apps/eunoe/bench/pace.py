@@ -10,8 +10,10 @@ from eunoe.runtime.metrics import BATCH_COMMANDS, DECIDED, Metric
 
 @dataclass(slots=True)
 class Pace:
-    """Batches as they were finished. ``wanted`` records are waited for; the first batch only starts the clock. ``kinds``: facts by
-    type, where the decider tells."""
+    """Batches as they were finished. ``wanted`` records are waited for; the first batch only starts the clock.
+
+    ``kinds``: facts by type, where the decider tells.
+    """
 
     wanted: int
     done: int = 0
