@@ -1,8 +1,8 @@
-"""Producers of an installation whose deciders run, whose keys are followed, and whose outcomes are read from the log."""
+"""Producers of an installation: its deciders run, its keys are followed, its outcomes are read from the log."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import pytest
 from redis.asyncio import Redis
@@ -82,9 +82,15 @@ def outcomes(around: Surroundings) -> LogOutcomes:
 
 
 @pytest.fixture
-async def decided(around: Surroundings, outcomes: LogOutcomes) -> AsyncIterator[None]:
-    """Deciders of all partitions run, and what they write is seen."""
-    async with _running(around, outcomes):
+def deciders(around: Surroundings, outcomes: LogOutcomes) -> Callable[[], AbstractAsyncContextManager[None]]:
+    """Runs deciders of all partitions inside a block; what they write is seen there."""
+    return lambda: _running(around, outcomes)
+
+
+@pytest.fixture
+async def decided(deciders: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
+    """`deciders` for the whole test."""
+    async with deciders():
         yield
 
 
