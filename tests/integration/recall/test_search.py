@@ -1,5 +1,7 @@
 """What a search finds, and what it never touches."""
 
+from math import fsum
+
 from eunoe.testing.recalling import RecallWorld
 
 
@@ -11,4 +13,4 @@ async def test_a_remembered_statement_is_found_with_a_score_that_explains_itself
     found = result.records[0]
     assert found.statement == "Prefers delivery after six in the evening"
     assert {part.name for part in found.terms} >= {"term:w:deliveri", "term:w:prefer", "confidence", "recency"}
-    assert found.score == sum(part.amount for part in found.terms)
+    assert found.score == fsum(part.amount for part in found.terms)

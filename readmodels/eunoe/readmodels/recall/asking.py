@@ -12,7 +12,6 @@ from eunoe.crypto.errors import KeyClosed
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.errors import ForeignToken, NotYet, UnknownPlace
 from eunoe.readmodels.recall import keys as names
-from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.candidates import Refused
 from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored
 from eunoe.readmodels.store import answers
@@ -43,7 +42,7 @@ class Asker:
     redis: Redis
     installation: Installation
     keyring: Keyring
-    analyser: Callable[[TenantId], Analyser]
+    rules: Callable[[TenantId], str]
     generation: int
     kept: int = 1_000
     _indexes: OrderedDict[TenantId, TenantIndex] = field(default_factory=OrderedDict)
@@ -109,7 +108,7 @@ class Asker:
         if stored is None:
             return None
         keys = await self.keyring.tenant(tenant)
-        found = open_index(keys, prefix.log_id, stored, self.analyser(tenant).version)
+        found = open_index(keys, prefix.log_id, stored, self.rules(tenant))
         if found is not None:
             self._indexes[tenant] = found
             while len(self._indexes) > self.kept:

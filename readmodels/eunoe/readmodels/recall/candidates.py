@@ -13,9 +13,10 @@ from redis.asyncio import Redis
 from eunoe.crypto.keys import IndexKey
 from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.analyse import WORD, DocumentTerms, QueryTerms, Term
-from eunoe.readmodels.recall.explain import Score
+from eunoe.readmodels.recall.explain import Contribution, Score
 from eunoe.readmodels.recall.index_key import TenantIndex
 from eunoe.readmodels.recall.rank import Bm25, CountedScope, Document, Overlap
+from eunoe.readmodels.recall.rank_neighbours import Neighbours
 from eunoe.readmodels.recall.record import Postings
 from eunoe.readmodels.recall.scope import Filters, ReadScope
 from eunoe.readmodels.store import text, texts
@@ -42,6 +43,7 @@ class Request:
     terms: Sequence[tuple[Term, float]]
     own_tokens: Sequence[bytes]
     shared_tokens: Sequence[bytes]
+    neighbours: Neighbours | None = None
 
     @staticmethod
     def of(  # noqa: PLR0917  # what, where and how much
@@ -53,6 +55,7 @@ class Request:
         ranking: AnyRanking,
         cap: int | None,
         least: Offset,
+        neighbours: Neighbours | None,
     ) -> "Request":
         """Without a key the tenant has no index here, and there is no term to ask for."""
         terms = () if key is None else _counting(query, ranking)
@@ -67,6 +70,7 @@ class Request:
             ranking=ranking,
             cap=cap,
             least=least,
+            neighbours=neighbours,
             terms=terms,
             own_tokens=() if key is None else key.tokens(own, words),
             shared_tokens=() if key is None else key.tokens(shared, words),
@@ -79,16 +83,26 @@ class Request:
 def _counting(query: QueryTerms, ranking: AnyRanking) -> Sequence[tuple[Term, float]]:
     """The terms that count in this ranking."""
     if isinstance(ranking, Overlap):
-        return [(term, ranking.per_word) for term, _ in query.weights if term.startswith(WORD)]
+        return [
+            (term, ranking.per_word)
+            for term, _ in query.weights
+            if term.startswith(WORD) and term not in query.feedback
+        ]
     return query.weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A stored record."""
+    """A stored record, and the one that it gains from in the neighbour pass."""
 
     document: bytes
     head: names.Head
+    before: "Hit | None" = None
+
+    @staticmethod
+    def of(document: bytes, before: bytes | None = None) -> "Hit":
+        earlier = None if before is None else Hit.of(before)
+        return Hit(document=document, head=names.Head.unpack(document), before=earlier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +140,33 @@ async def search(
             records=int(records),
             frequencies={term: int(count) for (term, _), count in zip(request.terms, holding, strict=True)},
         ),
-        hits=[Hit(document=each, head=names.Head.unpack(each)) for each in documents],
+        hits=[Hit.of(document, before) for document, before in documents if document is not None],
         excluded={reason: int(count) for reason, count in _pairs(excluded)},
         examined=int(examined),
         capped=capped == 1,
     )
+
+
+async def count(  # noqa: PLR0917  # where, whose, and which
+    redis: Redis,
+    functions: LoadedFunctions,
+    prefix: Prefix,
+    request: Request,
+    terms: Sequence[Term],
+    records: int,
+) -> CountedScope | Refused:
+    """How many records of the request's scopes hold each of ``terms``; ``records`` is how many there are."""
+    if request.key is None or not terms:
+        return CountedScope(records=records, frequencies={})
+    scope = request.scope
+    own, shared = names.scope_name(scope.agent, scope.purpose), names.scope_name(None, scope.purpose)
+    arguments: list[Any] = [scope.tenant, request.key.key_id, request.least, own, shared]
+    for pair in zip(request.key.tokens(own, terms), request.key.tokens(shared, terms), strict=True):
+        arguments += pair
+    answer = await functions.call(redis, "count", (prefix.watermark,), arguments)
+    if answer[0] != 1:
+        return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
+    return CountedScope(records=records, frequencies=dict(zip(terms, map(int, answer[2]), strict=True)))
 
 
 async def fetch(  # noqa: PLR0917  # where, whose, and which
@@ -151,7 +187,17 @@ async def fetch(  # noqa: PLR0917  # where, whose, and which
 
 
 def score_of(request: Request, hit: Hit, counted: CountedScope, identity: str) -> Score | None:
-    """The hit's score as the ranking itself has it."""
+    """The hit's score as the ranking itself has it, with what the record before it adds."""
+    score = _first_pass(request, hit, counted, identity)
+    if score is None or hit.before is None or request.neighbours is None:
+        return score
+    earlier = _first_pass(request, hit.before, counted, identity)
+    if earlier is None:
+        return score
+    return score.plus(Contribution(name="neighbour", amount=request.neighbours.share * earlier.total))
+
+
+def _first_pass(request: Request, hit: Hit, counted: CountedScope, identity: str) -> Score | None:
     member, head = hit.head.member, hit.head
     agent = None if member.flags & names.SHARED else request.scope.agent
     counts = Postings.counts(
@@ -159,7 +205,7 @@ def score_of(request: Request, hit: Hit, counted: CountedScope, identity: str) -
         names.scope_name(agent, request.scope.purpose),
         request.tokens(agent is None),
     )
-    held = tuple((term, count) for (term, _), count in zip(request.terms, counts, strict=True) if count)
+    held = tuple((term, number) for (term, _), number in zip(request.terms, counts, strict=True) if number)
     document = Document(
         id=identity,
         terms=DocumentTerms(counts=held, length=member.length, clipped=False),
@@ -187,6 +233,8 @@ def _arguments(request: Request, wanted: int) -> list[Any]:
         "" if request.cap is None else request.cap,
         wanted,
         *_weights(request.ranking),
+        0 if request.neighbours is None else request.neighbours.candidates,
+        0 if request.neighbours is None else request.neighbours.share,
     ]
     for (term, weight), mine, ours in zip(request.terms, request.own_tokens, request.shared_tokens, strict=True):
         arguments += (mine, ours, weight, int(term not in request.query.feedback))

@@ -7,7 +7,6 @@ record leaves nothing; a record whose key is unknown stops the fold, after anoth
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from redis.asyncio import Redis
@@ -19,9 +18,9 @@ from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.errors import KeyStillUnknown
 from eunoe.readmodels.recall.functions import RECALL
-from eunoe.readmodels.recall.index_key import TenantIndex, make_index, open_index, read_stored
+from eunoe.readmodels.recall.index_key import TenantIndex, make_index, open_index, read_stored, rules_of
 from eunoe.readmodels.recall.rank import Bm25
-from eunoe.readmodels.recall.stored import document_of
+from eunoe.readmodels.recall.stored import document_of, instant
 from eunoe.readmodels.source import Positioned
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
@@ -43,11 +42,6 @@ class KeysPassed(Protocol):
     async def wait(self, tenant: TenantId) -> None:
         """Returns when both have passed the end offsets read after this call. Raises ``KeySourceUnavailable``."""
         ...
-
-
-def _instant(at: Millis | None) -> datetime | None:
-    """When the statement was observed: a record is also found by that date."""
-    return None if at is None else datetime.fromtimestamp(at / 1_000, UTC)
 
 
 def one_analyser(_: TenantId) -> Analyser:
@@ -113,7 +107,7 @@ class RecallModel:
             operations.append(_drop(event.header.tenant, fact.supersedes.memory_id))
         body = None if index is None else await self._open(event.header.tenant, fact)
         if body is not None and index is not None:
-            terms = self.analyser(event.header.tenant).document(body.statement, _instant(fact.draft.observed_at))
+            terms = self.analyser(event.header.tenant).document(body.statement, instant(fact.draft.observed_at))
             document = document_of(offset, event.header, fact, body, terms, index.key, self.ranking)
             operations.append(("recall.put", offset, document))
         return operations
@@ -150,14 +144,14 @@ class RecallModel:
             keys = await self._tenant_keys(tenant)
         except KeyClosed:
             return None, []
-        version, known = self.analyser(tenant).version, self._indexes.get((str(prefix), tenant))
+        rules, known = rules_of(self.analyser(tenant), self.ranking), self._indexes.get((str(prefix), tenant))
         stored = await read_stored(self.redis, prefix, tenant)
         if known is not None and (stored is None or stored == known.stored):
             found: TenantIndex | None = known
         else:
-            found = None if stored is None else open_index(keys, prefix.log_id, stored, version)
+            found = None if stored is None else open_index(keys, prefix.log_id, stored, rules)
         if found is None or found.key.meta.incarnation != keys.incarnation:
-            found = make_index(keys, prefix.log_id, prefix.generation, KeyId(self.make_id()), version)
+            found = make_index(keys, prefix.log_id, prefix.generation, KeyId(self.make_id()), rules)
         self._indexes[str(prefix), tenant] = found
         if stored == found.stored:
             return found, []

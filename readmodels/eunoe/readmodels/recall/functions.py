@@ -6,6 +6,6 @@ from eunoe.runtime.redis.functions import FunctionLibrary, lua
 
 RECALL: Final = FunctionLibrary(
     "eunoe_recall",
-    lua("eunoe.readmodels.recall", "recall.lua"),
-    {"search": True, "fetch": True, "sweep": False},
+    lua("eunoe.readmodels.recall", "recall.lua") + lua("eunoe.readmodels.recall", "search.lua"),
+    {"search": True, "count": True, "fetch": True, "sweep": False},
 )

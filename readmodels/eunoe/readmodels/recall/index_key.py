@@ -15,16 +15,23 @@ from eunoe.crypto.cipher import new_key
 from eunoe.crypto.hierarchy import KeyKind, KeyMeta, WrappedKey, unwrap_key, wrap_key
 from eunoe.crypto.keys import IndexKey, TenantKeys
 from eunoe.readmodels.recall import keys as names
+from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.errors import AnalyserChanged, UnreadableStored
+from eunoe.readmodels.recall.rank import Bm25
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import Bucket, KeyId, LogId, Millis, TenantId
 
 ID_BYTES: Final = 36
 
 
+def rules_of(analyser: Analyser, ranking: Bm25) -> str:
+    """Names all that a generation's postings depend on: the rules of its terms, and those of their impact."""
+    return f"{analyser.version}/bm25-{ranking.k1:g}.{ranking.b:g}.{ranking.average_length:g}"
+
+
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
     key: WrappedKey
-    analyser: str
+    rules: str
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(_Stored)
@@ -32,18 +39,18 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Stored)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantIndex:
-    """An opened index key, and the bytes it is stored as. ``analyser`` names the rules that made the terms."""
+    """An opened index key, and the bytes it is stored as. ``rules`` as `rules_of`."""
 
     key: IndexKey
     stored: bytes
-    analyser: str
+    rules: str
 
     @property
     def key_id(self) -> KeyId:
         return self.key.key_id
 
 
-def make_index(tenant_keys: TenantKeys, log_id: LogId, generation: int, key_id: KeyId, analyser: str) -> TenantIndex:
+def make_index(tenant_keys: TenantKeys, log_id: LogId, generation: int, key_id: KeyId, rules: str) -> TenantIndex:
     """A fresh index key of the tenant for this generation."""
     plain = new_key()
     meta = KeyMeta(
@@ -56,14 +63,14 @@ def make_index(tenant_keys: TenantKeys, log_id: LogId, generation: int, key_id: 
         created_at=Millis(0),
     )
     wrapped = wrap_key(tenant_keys, log_id, plain, meta)
-    stored = key_id.encode() + msgspec.msgpack.encode(_Stored(wrapped, analyser))
-    return TenantIndex(key=IndexKey(meta, plain), stored=stored, analyser=analyser)
+    stored = key_id.encode() + msgspec.msgpack.encode(_Stored(wrapped, rules))
+    return TenantIndex(key=IndexKey(meta, plain), stored=stored, rules=rules)
 
 
-def open_index(tenant_keys: TenantKeys, log_id: LogId, stored: bytes, analyser: str) -> TenantIndex | None:
+def open_index(tenant_keys: TenantKeys, log_id: LogId, stored: bytes, rules: str) -> TenantIndex | None:
     """The stored key; None where it belongs to an earlier incarnation of the tenant, whose key is destroyed.
 
-    Raises `AnalyserChanged` where other rules made the terms, `UnreadableStored`, or ``SealBroken``.
+    Raises `AnalyserChanged` where other rules made the postings, `UnreadableStored`, or ``SealBroken``.
     """
     try:
         found = _DECODER.decode(stored[ID_BYTES:])
@@ -71,10 +78,10 @@ def open_index(tenant_keys: TenantKeys, log_id: LogId, stored: bytes, analyser: 
         raise UnreadableStored("index key") from error
     if found.key.incarnation != tenant_keys.incarnation:
         return None
-    if found.analyser != analyser:
-        raise AnalyserChanged(tenant_keys.tenant, found.analyser, analyser)
+    if found.rules != rules:
+        raise AnalyserChanged(tenant_keys.tenant, found.rules, rules)
     plain = unwrap_key(tenant_keys, log_id, found.key)
-    return TenantIndex(key=IndexKey(found.key, plain), stored=stored, analyser=analyser)
+    return TenantIndex(key=IndexKey(found.key, plain), stored=stored, rules=rules)
 
 
 async def read_stored(redis: Redis, prefix: Prefix, tenant: TenantId) -> bytes | None:

@@ -1,5 +1,7 @@
 """From a decided record and its opened body to the bytes that `recall` stores of it."""
 
+from datetime import UTC, datetime
+
 from eunoe.crypto.keys import IndexKey
 from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.analyse import DocumentTerms
@@ -8,8 +10,13 @@ from eunoe.readmodels.recall.record import Guards, Postings, StoredRecord, encod
 from eunoe.schemas import events
 from eunoe.schemas.commands import Draft, MemoryBody
 from eunoe.schemas.events import EventHeader
-from eunoe.schemas.ids import AgentId, TenantId
+from eunoe.schemas.ids import AgentId, Millis, TenantId
 from eunoe.schemas.values import Visibility
+
+
+def instant(at: Millis | None) -> datetime | None:
+    """When a statement was observed, as the analyser takes it: a record is also found by that date."""
+    return None if at is None else datetime.fromtimestamp(at / 1_000, UTC)
 
 
 def document_of(  # noqa: PLR0917  # the record, what was read of it, and what it is indexed with

@@ -1,0 +1,182 @@
+"""One search under way: the passes of the ranking, opening, the filters once more, limit and budget."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from eunoe.readmodels.recall import candidates
+from eunoe.readmodels.recall.analyse import WORD, DocumentTerms, QueryTerms, Term, Unusable
+from eunoe.readmodels.recall.asking import Place
+from eunoe.readmodels.recall.budget import Selection, select
+from eunoe.readmodels.recall.candidates import AnyRanking, Found, Hit, Refused, Request
+from eunoe.readmodels.recall.opening import open_body, recalled, record_of, refusal_of
+from eunoe.readmodels.recall.rank import Bm25, CountedScope
+from eunoe.readmodels.recall.rank_feedback import Feedback
+from eunoe.readmodels.recall.rank_neighbours import Neighbours
+from eunoe.readmodels.recall.record import StoredRecord
+from eunoe.readmodels.recall.result import Empty, RecalledMemory, SearchResult, Warned
+from eunoe.readmodels.recall.scope import Filters, ReadScope
+from eunoe.readmodels.recall.stored import instant
+from eunoe.schemas.commands import MemoryBody
+from eunoe.schemas.ids import Offset
+from eunoe.schemas.outcomes import Token
+
+if TYPE_CHECKING:
+    from eunoe.readmodels.recall.reader import MemoryReader
+
+A = TypeVar("A")
+
+_EMPTY: Final = {Unusable.NO_WORDS: Empty.NO_WORDS, Unusable.ONLY_STOP_WORDS: Empty.ONLY_STOP_WORDS}
+
+
+@dataclass(slots=True, kw_only=True)
+class Searching:
+    """``live``: the reference time is now, so the clock is looked at again after opening."""
+
+    reader: "MemoryReader"
+    scope: ReadScope
+    filters: Filters
+    terms: QueryTerms
+    ranking: AnyRanking
+    feedback: Feedback | None
+    neighbours: Neighbours | None
+    least: Offset
+    timeout: float
+    live: bool
+    _bodies: dict[int, MemoryBody] = field(default_factory=dict)
+
+    async def result(self, limit: int, budget: int | None) -> SearchResult:
+        """Asks for more candidates where drops and skips have left fewer than ``limit``."""
+        settings = self.reader.settings
+        terms = self.terms if self.feedback is None else await self._fed(self.feedback)
+        wanted = min(limit + settings.spare, settings.most)
+        while True:
+            request, found = await self._ask(terms, wanted, self.neighbours)
+            opened, dropped = await self._opened(request, found, limit, budget)
+            chosen = self._select(opened, limit, budget)
+            if len(chosen.taken) == limit or len(found.hits) < wanted or wanted == settings.most:
+                return self._answer(found, chosen, dropped)
+            wanted = min(wanted * 4, settings.most)
+
+    async def _fed(self, feedback: Feedback) -> QueryTerms:
+        """The query with the words that its best records share."""
+        if not self.terms.weights or not isinstance(self.ranking, Bm25):
+            return self.terms
+        request, found = await self._ask(self.terms, feedback.records, None)
+        best = []
+        for hit in found.hits:
+            record = record_of(hit.document, hit.head)
+            body = None if self._refusal(hit, record) else await self._body(hit, record)
+            score = candidates.score_of(request, hit, found.counted, record.memory_id)
+            if body is not None and score is not None:
+                best.append((score.total, record.memory_id, self._terms_of(body, record)))
+        best.sort(key=lambda each: (-each[0], each[1]))
+        asked = {term for term, _ in self.terms.weights}
+        words = {term for *_, held in best for term, _ in held.counts if term.startswith(WORD) and term not in asked}
+        counted = await self._count(sorted(words), found.counted.records)
+        return feedback.expand(self.terms, [(total, held) for total, _, held in best], counted)
+
+    def _terms_of(self, body: MemoryBody, record: StoredRecord) -> DocumentTerms:
+        return self.reader.analyser(self.scope.tenant).document(body.statement, instant(record.observed_at))
+
+    async def _opened(
+        self, request: Request, found: Found, limit: int, budget: int | None
+    ) -> tuple[list[RecalledMemory], Counter[str]]:
+        """The hits opened, best first, no more of them than limit and budget need; and why others fell away."""
+        opened: list[RecalledMemory] = []
+        dropped: Counter[str] = Counter()
+        for hit in found.hits:
+            if len(opened) >= limit and len(self._select(opened, limit, budget).taken) == limit:
+                break
+            memory = await self._open(request, found, hit, dropped)
+            if memory is not None:
+                opened.append(memory)
+        opened.sort(key=lambda each: (-each.score, each.memory_id))
+        return opened, dropped
+
+    def _select(self, opened: list[RecalledMemory], limit: int, budget: int | None) -> Selection[RecalledMemory]:
+        return select(
+            opened,
+            limit=limit,
+            budget=budget,
+            identity=lambda each: each.memory_id,
+            text=lambda each: each.statement,
+            estimate=self.reader.estimate,
+        )
+
+    async def _open(self, request: Request, found: Found, hit: Hit, dropped: Counter[str]) -> RecalledMemory | None:
+        record = record_of(hit.document, hit.head)
+        if (refused := self._refusal(hit, record)) is not None:
+            dropped[refused] += 1
+            return None
+        body = await self._body(hit, record)
+        if body is None:
+            dropped["erased"] += 1
+            return None
+        score = candidates.score_of(request, hit, found.counted, record.memory_id)
+        return recalled(hit.head, record, body, score)
+
+    def _refusal(self, hit: Hit, record: StoredRecord) -> str | None:
+        refused = refusal_of(hit.head, record, self.scope, self.filters)
+        if refused is None and self.live and record.expires_at <= self.reader.clock():
+            return "expired"
+        return refused
+
+    async def _body(self, hit: Hit, record: StoredRecord) -> MemoryBody | None:
+        number = hit.head.member.number
+        body = self._bodies.get(number) or await open_body(self.reader.keyring, record)
+        if body is not None:
+            self._bodies[number] = body
+        return body
+
+    def _answer(self, found: Found, chosen: Selection[RecalledMemory], dropped: Counter[str]) -> SearchResult:
+        freshness = self.reader.freshness(self.scope.tenant, found.marks)
+        token = Token(log_id=freshness.log_id, partition=freshness.partition, position=freshness.position)
+        return SearchResult(
+            records=chosen.taken,
+            excluded=dict(sorted((Counter(found.excluded) + dropped).items())),
+            examined=found.examined,
+            capped=found.capped,
+            skipped=chosen.skipped,
+            used_tokens=chosen.used,
+            freshness=freshness,
+            token=token.text,
+            empty=None if self.terms.unusable is None else _EMPTY[self.terms.unusable],
+            warnings=(Warned.QUERY_CLIPPED,) if self.terms.clipped else (),
+        )
+
+    def _request(self, place: Place, terms: QueryTerms, neighbours: Neighbours | None) -> Request:
+        key = None if place.index is None else place.index.key
+        return Request.of(
+            self.scope,
+            self.filters,
+            place.subject,
+            key,
+            terms,
+            self.ranking,
+            self.reader.settings.cap,
+            self.least,
+            neighbours,
+        )
+
+    async def _ask(self, terms: QueryTerms, wanted: int, neighbours: Neighbours | None) -> tuple[Request, Found]:
+        reader = self.reader
+
+        async def call(place: Place) -> tuple[Request, Found] | Refused:
+            request = self._request(place, terms, neighbours)
+            found = await candidates.search(reader.redis, reader.functions, place.prefix, request, wanted)
+            return found if isinstance(found, Refused) else (request, found)
+
+        answer = await reader.asker.ask(self.scope.tenant, self.scope.subject, call, self.least, self.timeout)
+        # Too stale is said before anything is opened.
+        self.least = reader.freshness(self.scope.tenant, answer[1].marks).position
+        return answer
+
+    async def _count(self, words: list[Term], records: int) -> CountedScope:
+        reader = self.reader
+
+        async def call(place: Place) -> CountedScope | Refused:
+            request = self._request(place, self.terms, None)
+            return await candidates.count(reader.redis, reader.functions, place.prefix, request, words, records)
+
+        return await reader.asker.ask(self.scope.tenant, self.scope.subject, call, self.least, self.timeout)
