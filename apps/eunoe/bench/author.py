@@ -11,7 +11,6 @@ from eunoe.bench.text import ZipfText
 from eunoe.crypto.buckets import month_bucket
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import TenantKeys
-from eunoe.crypto.signatures import Secret
 from eunoe.producers.drafts import place, seal
 from eunoe.producers.proposal import Proposal
 from eunoe.readmodels.key_source import RedisKeySource
@@ -22,23 +21,18 @@ from eunoe.readmodels.subjects import SubjectsModel
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.principals import secrets_of
-from eunoe.runtime.signing import LIFETIME_MS
-from eunoe.schemas.codec import COMMANDS, ENVELOPES
+from eunoe.runtime.signing import EnvelopeMaker, Signers
 from eunoe.schemas.commands import Command, IssueKey, RememberMemory
-from eunoe.schemas.envelope import Envelope, signed_bytes
 from eunoe.schemas.ids import (
     AgentId,
     CommandId,
     MemoryId,
-    MessageId,
     Millis,
     Partition,
-    PrincipalName,
     TenantId,
     new_id,
 )
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.topics import Topic
 from eunoe.schemas.values import SourceKind
 
 TENANT: Final = TenantId("bench")
@@ -57,19 +51,15 @@ class Author:
     policy: Policy
     text: ZipfText
     keyring: Keyring = field(init=False)
-    secret: Secret = field(init=False)
+    maker: EnvelopeMaker = field(init=False)
 
     def __post_init__(self) -> None:
         installation, settings = self.ground.installation, self.ground.settings
         source = RedisKeySource(self.ground.redis, installation)
         self.keyring = Keyring(installation.log_id, kek_of(settings), source, SystemClock().now)
         assert settings.principal is not None
-        self.secret = secrets_of(settings, settings.principal)[0]
-
-    @property
-    def principal(self) -> PrincipalName:
-        assert self.ground.settings.principal is not None
-        return self.ground.settings.principal
+        signers = Signers(settings.principal, secrets_of(settings, settings.principal))
+        self.maker = EnvelopeMaker(installation, signers, SystemClock())
 
     @property
     def partition(self) -> Partition:
@@ -118,18 +108,7 @@ class Author:
             await lane.run(until=end)
 
     def _signed(self, command: Command) -> bytes:
-        installation = self.ground.installation
-        now = SystemClock().now()
-        fields = {
-            "command_id": CommandId(new_id()),
-            "message_id": MessageId(new_id()),
-            "principal": self.principal,
-            "secret_id": self.secret.secret_id,
-            "not_after": Millis(now + LIFETIME_MS),
-            "command": COMMANDS.encode(command),
-        }
-        signed = signed_bytes(Envelope(**fields, mac=b""), installation.log_id, installation.topic(Topic.EVENTS))  # type: ignore[arg-type]  # typed above
-        return ENVELOPES.encode(Envelope(**fields, mac=self.secret.sign(signed)))  # type: ignore[arg-type]  # typed above
+        return self.maker.record(command, CommandId(new_id()))
 
 
 async def publish(bootstrap: str, topic: str, partition: int, records: Sequence[bytes]) -> int:

@@ -98,3 +98,30 @@ def project(as_json: bool, records: int, repetitions: int, seed: int) -> None:
 
     sizes = Sizes(records=records, repetitions=repetitions, seed=seed)
     _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json)
+
+
+@bench.command()
+@_json_option
+@click.option(
+    "--records", "scopes", type=click.IntRange(min=100), multiple=True, default=(1_000, 10_000, 100_000),
+    show_default=True, help="Records in a tenant's scope (repeatable).",
+)  # fmt: skip
+@_size("--queries", default=300, help="In each round.")
+@_size("--rounds", default=3, help="In each scope.")
+@_size("--exact", default=100, help="Queries asked again without a cap.")
+@click.option("--seed", default=1, show_default=True, help="Of text and queries.")
+def search(  # noqa: PLR0917  # click hands over by name
+    as_json: bool, scopes: tuple[int, ...], queries: int, rounds: int, exact: int, seed: int
+) -> None:
+    """Searching scopes of 1,000 to 100,000 records of Zipf-distributed text."""
+    from eunoe.bench.search import SearchBench, Sizes
+    from eunoe.bench.search_report import report
+
+    sizes = Sizes(
+        scopes=tuple(sorted(set(scopes))), queries=queries, rounds=rounds, exact=min(exact, queries), seed=seed
+    )
+
+    async def work(ground: Ground, progress: Progress) -> Findings:
+        return report(sizes, await SearchBench(ground=ground, sizes=sizes, progress=progress).run())
+
+    _perform(work, as_json=as_json)

@@ -1,0 +1,191 @@
+"""Searching scopes of growing size through `MemoryReader`, opened bodies included; exact beside capped.
+
+Records are folded and written as a projector does it, without Kafka in between. All tenants live in one partition, so
+the largest scope is also what the smaller ones must not notice.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from eunoe.bench.figures import percentile
+from eunoe.bench.ground import Ground
+from eunoe.bench.inside import Calls, calls_of, used_memory
+from eunoe.bench.sealed import AGENT, PRINCIPAL, PURPOSE, NothingToWaitFor, Sealer
+from eunoe.bench.text import ZipfText
+from eunoe.readmodels.recall.fold import RecallModel
+from eunoe.readmodels.recall.reader import MemoryReader, ReaderSettings
+from eunoe.readmodels.recall.scope import Admission, ReadScope
+from eunoe.readmodels.source import Positioned
+from eunoe.readmodels.steps import steps_of
+from eunoe.runtime.clock import SystemClock
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Watermark
+from eunoe.schemas.ids import Offset, TenantId
+from eunoe.schemas.values import Sensitivity
+
+LIMIT: Final = 10
+QUERY_WORDS: Final = 5
+_BATCH: Final = 500
+_EXACT: Final = 1 << 40
+_WARM_UP: Final = 30
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """``scopes``: records in each tenant's scope, rising. ``queries`` a round, ``rounds`` a scope; ``exact``: how many
+    of the queries are asked again without a cap."""
+
+    scopes: tuple[int, ...]
+    queries: int
+    rounds: int
+    exact: int
+    seed: int
+    words: int = 10
+
+
+class OpenGate:
+    """Everybody may read: what the gate costs is not what is measured."""
+
+    def admit(self, scope: ReadScope) -> Admission:
+        return Admission(max_sensitivity=Sensitivity.RESTRICTED, control_offset=0)
+
+
+@dataclass(slots=True)
+class Round:
+    """Seconds of each search, and what Redis says of its part."""
+
+    seconds: list[float]
+    calls: Calls
+
+    def at(self, share: float) -> float:
+        """A percentile in milliseconds."""
+        return percentile(self.seconds, share) * 1_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Scope:
+    """What was measured in one scope; ``crowded``: again, with the largest tenant in the same partition."""
+
+    records: int
+    bytes_a_record: float
+    loaded_a_second: float
+    rounds: list[Round] = field(default_factory=list)
+    crowded: list[Round] = field(default_factory=list)
+    recall: float = 0.0
+    exact_ms: float = 0.0
+    capped: float = 0.0
+    found: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class SearchBench:
+    ground: Ground
+    sizes: Sizes
+    progress: Progress
+    sealer: Sealer = field(init=False)
+    text: ZipfText = field(init=False)
+    position: Offset = field(default=Offset(0))
+
+    def __post_init__(self) -> None:
+        self.sealer = Sealer(self.ground.installation.log_id)
+        self.text = ZipfText(self.sizes.seed)
+
+    async def run(self) -> list[Scope]:
+        scopes = []
+        for records in self.sizes.scopes:
+            self.progress(f"loading {records:,} records")
+            scope = await self._load(records)
+            self.progress(f"searching {records:,} records")
+            await self._measure(scope)
+            scopes.append(scope)
+        for scope in scopes[:-1]:
+            self.progress(f"searching {scope.records:,} records again, beside {scopes[-1].records:,} of another tenant")
+            scope.crowded = [await self._round(scope, number) for number in range(self.sizes.rounds)]
+        return scopes
+
+    async def _load(self, records: int) -> Scope:
+        tenant, redis = _tenant(records), self.ground.redis
+        await self.sealer.open(tenant)
+        model = RecallModel(redis=redis, keyring=self.sealer.keyring, passed=NothingToWaitFor())
+        before, seconds = await used_memory(redis), 0.0
+        for first in range(0, records, _BATCH):
+            batch = [await self._positioned(tenant, number) for number in range(first, min(first + _BATCH, records))]
+            started = time.perf_counter()
+            await self._write(model, tenant, batch)
+            seconds += time.perf_counter() - started
+        grown = await used_memory(redis) - before
+        return Scope(records=records, bytes_a_record=grown / records, loaded_a_second=records / seconds)
+
+    async def _positioned(self, tenant: TenantId, number: int) -> Positioned:  # type: ignore[type-arg]
+        event = await self.sealer.event(tenant, number, self.text.sentence(self.sizes.words))
+        return Positioned(Offset(self.position + number % _BATCH), event.header.decided_at, event)
+
+    async def _write(self, model: RecallModel, tenant: TenantId, batch: Sequence[Positioned]) -> None:  # type: ignore[type-arg]
+        installation = self.ground.installation
+        prefix = Prefix(installation.log_id, installation.partition_of(tenant), model.name)
+        operations = await model.fold(prefix, batch)
+        to = Offset(self.position + len(batch))
+        await Watermark(self.ground.redis, prefix, model.functions).move(steps_of(self.position, to, batch, operations))
+        self.position = to
+
+    def _reader(self, cap: int | None = None) -> MemoryReader:
+        return MemoryReader(
+            redis=self.ground.redis,
+            installation=self.ground.installation,
+            keyring=self.sealer.keyring,
+            gate=OpenGate(),
+            clock=SystemClock().now,
+            settings=ReaderSettings(cap=cap),
+        )
+
+    async def _measure(self, scope: Scope) -> None:
+        scope.rounds = [await self._round(scope, number) for number in range(self.sizes.rounds)]
+        await self._compare(scope)
+
+    async def _round(self, scope: Scope, number: int) -> Round:
+        """The same queries in every scope and, crowded or not, in every round of the same number."""
+        reader, asked = self._reader(), _scope(scope.records)
+        queries = self._queries(number)
+        for query in self._queries(-1)[:_WARM_UP]:
+            await reader.search(asked, query, limit=LIMIT)
+        seconds = []
+        async with calls_of(self.ground.redis, "fcall", ours=self.ground.ours) as calls:
+            for query in queries:
+                started = time.perf_counter()
+                await reader.search(asked, query, limit=LIMIT)
+                seconds.append(time.perf_counter() - started)
+        return Round(seconds, calls)
+
+    def _queries(self, number: int) -> list[str]:
+        text = ZipfText(self.sizes.seed + 1_000_003 * (number + 2))
+        return [" ".join(text.distinct(QUERY_WORDS)) for _ in range(self.sizes.queries)]
+
+    async def _compare(self, scope: Scope) -> None:
+        """The capped search's ten best against those of a search that reads every list to its end."""
+        capped, exact, asked = self._reader(), self._reader(_EXACT), _scope(scope.records)
+        shares, caps, times, found = [], 0, [], 0
+        for query in self._queries(0)[: self.sizes.exact]:
+            quick = await capped.search(asked, query, limit=LIMIT)
+            started = time.perf_counter()
+            whole = await exact.search(asked, query, limit=LIMIT)
+            times.append(time.perf_counter() - started)
+            wanted = {each.memory_id for each in whole.records}
+            found += len(wanted)
+            if wanted:
+                shares.append(len(wanted & {each.memory_id for each in quick.records}) / len(wanted))
+            caps += quick.capped
+        scope.recall = sum(shares) / len(shares)
+        scope.exact_ms = percentile(times, 0.5) * 1_000
+        scope.capped = caps / len(times)
+        scope.found = found / len(times)
+
+
+def _tenant(records: int) -> TenantId:
+    return TenantId(f"bench-{records}")
+
+
+def _scope(records: int) -> ReadScope:
+    return ReadScope(tenant=_tenant(records), agent=AGENT, purpose=PURPOSE, principal=PRINCIPAL)

@@ -1,0 +1,103 @@
+"""The figures of searching: latency by scope, recall of the cap, and whether other tenants are felt."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from eunoe.bench.figures import Bar, Cell, Figure, Findings, Grid
+from eunoe.bench.search import LIMIT, QUERY_WORDS, Round, Scope, Sizes
+
+LIMITS_MS: Final = {1_000: 1.0, 10_000: 5.0, 100_000: 25.0}
+_RECALL: Final = 0.95
+_GROWTH: Final = 1.1
+"""Above what two rounds of the same differ by here."""
+
+
+def report(sizes: Sizes, scopes: Sequence[Scope]) -> Findings:
+    return Findings(
+        bench="search",
+        sizes={
+            "queries_a_round": sizes.queries,
+            "rounds": sizes.rounds,
+            "query_words": QUERY_WORDS,
+            "limit": LIMIT,
+            "words_a_record": sizes.words,
+            "seed": sizes.seed,
+        },
+        figures=tuple(figure for scope in scopes for figure in _figures(scope)),
+        bars=tuple(bar for scope in scopes for bar in _bars(scope)),
+        grids=(_latencies(scopes), _caps(scopes)),
+        notes=(
+            "Words follow Zipf's law (rank r with probability ~ 1/r, 20,000 words); queries draw from the same "
+            "distribution. Each word is filed, and asked for, as itself and by its first letters: twenty postings a "
+            "record, ten lists a query.",
+            "A search is one call of MemoryReader.search, one after the other: analysing, one Function call, opening "
+            "and checking the bodies. The percentile of each round is taken, the median of the rounds shown.",
+            "All tenants share one partition. Growth compares the same queries before and after the largest scope "
+            "was loaded, by the median of the time inside Redis where that is known.",
+        ),
+    )
+
+
+def _figures(scope: Scope) -> Iterable[Figure]:
+    at = f"{scope.records:,} records"
+    for label, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        yield Figure(name=f"{at}, {label}", unit="ms", values=tuple(each.at(share) for each in scope.rounds))
+    for name, label in (("50", "p50"), ("99", "p99")):
+        if values := _inside(scope.rounds, name):
+            yield Figure(name=f"{at}, in Redis, {label}", unit="ms", values=values)
+
+
+def _bars(scope: Scope) -> Iterable[Bar]:
+    at = f"{scope.records:,} records"
+    if scope.records in LIMITS_MS:
+        found = statistics.median(each.at(0.99) for each in scope.rounds)
+        yield Bar(name=f"{at}, p99", found=found, wanted=LIMITS_MS[scope.records], unit="ms", side="at most")
+    yield Bar(
+        name=f"{at}, recall@10 of capped against exact", found=scope.recall, wanted=_RECALL, unit="", side="at least"
+    )
+    if scope.crowded:
+        before, after = _typical(scope.rounds), _typical(scope.crowded)
+        yield Bar(
+            name=f"{at}, growth with another tenant's data", found=after / before, wanted=_GROWTH, unit="x",
+            side="at most",
+        )  # fmt: skip
+
+
+def _inside(rounds: Sequence[Round], name: str) -> tuple[float, ...]:
+    """A percentile inside Redis of each round, in ms; empty where it is not known."""
+    if not all(each.calls.percentiles for each in rounds):
+        return ()
+    return tuple(each.calls.percentiles.get(name, 0.0) / 1_000 for each in rounds)
+
+
+def _typical(rounds: Sequence[Round]) -> float:
+    return statistics.median(_inside(rounds, "50") or [each.at(0.5) for each in rounds])
+
+
+def _latencies(scopes: Sequence[Scope]) -> Grid:
+    rows: list[tuple[Cell, ...]] = []
+    for scope in scopes:
+        for title, rounds in (("", scope.rounds), (", crowded", scope.crowded)):
+            if rounds:
+                cells = [statistics.median(each.at(share) for each in rounds) for share in (0.5, 0.95, 0.99)]
+                inside = [statistics.median(_inside(rounds, name) or (0.0,)) or None for name in ("50", "99")]
+                mean = statistics.median(each.calls.mean for each in rounds) / 1_000
+                rows.append((f"{scope.records:,}{title}", *cells, *inside, mean))
+    columns = ("records in scope", "p50", "p95", "p99", "in Redis p50", "in Redis p99", "in Redis mean")
+    return Grid(title="Milliseconds a search", columns=columns, rows=tuple(rows))
+
+
+def _caps(scopes: Sequence[Scope]) -> Grid:
+    columns = (
+        "records in scope", "recall@10", "searches capped", "exact p50 (ms)", "records found", "bytes/record",
+        "loaded, records/s",
+    )  # fmt: skip
+    rows = tuple(
+        (
+            f"{each.records:,}", each.recall, each.capped, each.exact_ms, each.found, round(each.bytes_a_record),
+            round(each.loaded_a_second),
+        )
+        for each in scopes
+    )  # fmt: skip
+    return Grid(title="Capped against exact, and what a record takes", columns=columns, rows=rows)
