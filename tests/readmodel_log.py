@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from redis.asyncio import Redis
 
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
@@ -69,6 +70,17 @@ class Log:
         finally:
             await consumer.stop()
 
+    async def cut_off_before(self, offset: int) -> Offset:
+        """What retention does: the log starts at ``offset`` from now on."""
+        at = TopicPartition(self.installation.topic(Topic.LIFECYCLE), self.partition)
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            await admin.start()
+            await admin.delete_records({at: RecordsToDelete(before_offset=offset)})
+        finally:
+            await admin.close()
+        return Offset(offset)
+
     def prefix(self, model: str, generation: int = 1) -> Prefix:
         return Prefix(self.installation.log_id, self.partition, model, generation)
 
@@ -88,7 +100,7 @@ class Log:
         return await wait_for_position(self.redis, self.prefix(model.name), await self.end(model.source), 20)
 
     async def contents(self, model: str, generation: int = 1) -> dict[str, Any]:
-        """Everything under the model's prefix, keys shortened by it: what two runs are compared by."""
+        """Everything under the model's prefix but wall-clock marks, keys shortened: what two runs are compared by."""
         prefix = str(self.prefix(model, generation))
         found: dict[str, Any] = {}
         async for key in self.redis.scan_iter(match=prefix.replace("[", "\\[") + "*", count=1000):
@@ -126,8 +138,8 @@ async def opened(bootstrap: str, names: TopicNames, redis: Redis, partitions: in
 
 
 @asynccontextmanager
-async def running(*lanes: ProjectorLane[Any]) -> AsyncIterator[list["asyncio.Task[None]"]]:
-    """``lanes`` in the background. What one of them raised meanwhile is raised at the end."""
+async def running(*lanes: ProjectorLane[Any], quiet: bool = False) -> AsyncIterator[list["asyncio.Task[None]"]]:
+    """``lanes`` in the background. What one of them raised meanwhile is raised at the end, unless ``quiet``."""
     tasks = [asyncio.create_task(lane.run()) for lane in lanes]
     try:
         yield tasks
@@ -136,5 +148,5 @@ async def running(*lanes: ProjectorLane[Any]) -> AsyncIterator[list["asyncio.Tas
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
     for error in ended:
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not quiet:
             raise error

@@ -8,8 +8,9 @@ from typing import Final
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from eunoe.readmodels.errors import CannotApply, NotThisLog, ProjectionAheadOfLog, ProjectionStopped
+from eunoe.readmodels.errors import CannotApply, LogStartMovedOn, NotThisLog, ProjectionAheadOfLog, ProjectionStopped
 from eunoe.readmodels.source import Positioned
+from eunoe.readmodels.store import text
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
 from eunoe.schemas.events import CommandRejected, Event, Reason
@@ -50,12 +51,12 @@ def events(first: int, last: int) -> list[Event]:
 
 
 async def seen(log: Log, model: str = "noted") -> dict[int, str]:
-    found = await log.redis.hgetall(log.prefix(model).key("seen"))  # type: ignore[misc]  # redis stubs: sync union
-    return {int(offset): value.decode() for offset, value in found.items()}
+    found = await log.redis.hgetall(log.prefix(model).key("seen"))
+    return {int(offset): text(value) for offset, value in found.items()}
 
 
 async def position(log: Log, model: str = "noted") -> int:
-    found = await log.redis.hget(log.prefix(model).watermark, "position")  # type: ignore[misc]  # as above
+    found = await log.redis.hget(log.prefix(model).watermark, "position")
     return int(found or 0)
 
 
@@ -141,7 +142,7 @@ async def test_a_redis_rolled_back_by_some_batches_heals_from_its_own_mark(log: 
         new = await log.contents("noted")
         await log.redis.delete(log.prefix("noted").key("seen"))
         for name in ("watermark", "seen"):
-            await log.redis.hset(log.prefix("noted").key(name), mapping=old[name])  # type: ignore[misc]  # as above
+            await log.redis.hset(log.prefix("noted").key(name), mapping=old[name])
         await log.write(event("one more"))
         await until(lambda: lane.healed)
         await log.caught_up(model)
@@ -196,11 +197,38 @@ async def test_an_event_that_cannot_be_applied_is_never_skipped_and_goes_on_once
 async def test_a_log_that_ends_before_the_watermark_is_refused_with_the_choice(log: Log) -> None:
     await log.write(*events(0, 5))
     await log.fold(Noted())
-    await log.redis.hset(log.prefix("noted").watermark, "position", 10_000)  # type: ignore[misc]  # as above
+    await log.redis.hset(log.prefix("noted").watermark, "position", 10_000)
     with pytest.raises(ProjectionAheadOfLog) as ahead:
         await log.fold(Noted())
     assert (ahead.value.watermark, ahead.value.log_end) == (10_000, await log.end())
     assert "eunoe rebuild noted" in str(ahead.value)
+
+
+async def test_a_log_cut_off_beyond_the_watermark_is_refused_and_not_skipped(log: Log) -> None:
+    await log.write(*events(0, 5))
+    await log.fold(Noted())
+    kept = await log.contents("noted")
+    await log.write(*events(5, 20))
+    cut = await log.cut_off_before(await log.end() - 3)
+    with pytest.raises(LogStartMovedOn) as moved:
+        await log.fold(Noted())
+    assert moved.value.watermark < moved.value.log_start == cut
+    assert await log.contents("noted") == kept
+
+
+async def test_a_log_cut_off_under_a_running_lane_is_refused_too(log: Log) -> None:
+    """The consumer's own policy for such an offset would be to jump."""
+    await log.write(*events(0, 5))
+    model = Noted()
+    lane = log.lane(model)
+    async with running(lane, quiet=True) as (task,):
+        await log.caught_up(model)
+        await log.cut_off_before(await log.end() - 1)
+        await log.redis.hset(log.prefix("noted").watermark, "position", 2)
+        await until(task.done)
+    assert lane.healed == 1
+    with pytest.raises(LogStartMovedOn):
+        await task
 
 
 async def test_a_partition_of_another_log_is_refused(log: Log) -> None:
