@@ -145,7 +145,7 @@ class RecallWorld:
             self._issue(keys, KeyKind.DATA, tenant, subject, generation, bucket)
         return generation
 
-    def _issue(
+    def _issue(  # a key's description
         self,
         wrapper: Wrapper,
         kind: KeyKind,
@@ -228,6 +228,10 @@ class RecallWorld:
         """Write one fact and fold it; its offset."""
         event = sample_event(fact, tenant=tenant, decided_at=self.now if at is None else at)
         return (await self.write(tenant, [event]))[0]
+
+    def rewind(self, tenant: TenantId, offset: int = 0) -> None:
+        """The next `write` starts at ``offset`` again, as after a Redis that went back."""
+        self._offsets[self.installation.partition_of(tenant)] = offset
 
     async def write(self, tenant: TenantId, events: Iterable[Event]) -> list[Offset]:
         """Put ``events`` on the tenant's partition and fold them, as a lane does it."""

@@ -46,7 +46,7 @@ class Request:
     neighbours: Neighbours | None = None
 
     @staticmethod
-    def of(  # noqa: PLR0917  # what, where and how much
+    def of(  # what, where and how much
         scope: ReadScope,
         filters: Filters,
         subject: Pseudonym | None,
@@ -108,11 +108,13 @@ class Hit:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """``excluded``: how many of the ``examined`` records failed each filter first. ``capped``: a list was not read to
-    its end, and a record below could be among the best. ``counted``: the scope's counts, of the terms asked."""
+    its end, and a record below could be among the best. ``counted``: the scope's counts, of the terms asked.
+    ``ranked``: how many came back; a hit whose document is gone counts here and is none of ``hits``."""
 
     marks: Mapping[str, str]
     counted: CountedScope
     hits: Sequence[Hit]
+    ranked: int
     excluded: Mapping[str, int]
     examined: int
     capped: bool
@@ -141,13 +143,14 @@ async def search(
             frequencies={term: int(count) for (term, _), count in zip(request.terms, holding, strict=True)},
         ),
         hits=[Hit.of(document, before) for document, before in documents if document is not None],
+        ranked=len(documents),
         excluded={reason: int(count) for reason, count in _pairs(excluded)},
         examined=int(examined),
         capped=capped == 1,
     )
 
 
-async def count(  # noqa: PLR0917  # where, whose, and which
+async def count(  # where, whose, and which
     redis: Redis,
     functions: LoadedFunctions,
     prefix: Prefix,
@@ -169,7 +172,7 @@ async def count(  # noqa: PLR0917  # where, whose, and which
     return CountedScope(records=records, frequencies=dict(zip(terms, map(int, answer[2]), strict=True)))
 
 
-async def fetch(  # noqa: PLR0917  # where, whose, and which
+async def fetch(  # where, whose, and which
     redis: Redis,
     functions: LoadedFunctions,
     prefix: Prefix,

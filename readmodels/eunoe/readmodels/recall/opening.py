@@ -6,7 +6,7 @@ from eunoe.crypto.errors import KeyClosed, KeyUnknown
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.recall.errors import KeyStillUnknown, UnreadableStored
 from eunoe.readmodels.recall.explain import Score
-from eunoe.readmodels.recall.keys import ACTIVE, Head
+from eunoe.readmodels.recall.keys import ACTIVE, PROVENANCE, Head
 from eunoe.readmodels.recall.record import RECORDS, StoredRecord
 from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.readmodels.recall.scope import Filters, ReadScope
@@ -38,6 +38,8 @@ def refusal_of(head: Head, record: StoredRecord, scope: ReadScope, filters: Filt
         return refused
     if record.created_at < filters.known_since:
         return "too_old"
+    if filters.require_provenance and not head.member.flags & PROVENANCE:
+        return "provenance"
     bounds = (record.valid_from or 0, record.valid_until or filters.at + 1)
     if not bounds[0] <= filters.at < bounds[1]:
         return "validity"

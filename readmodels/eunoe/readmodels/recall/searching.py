@@ -54,7 +54,7 @@ class Searching:
             request, found = await self._ask(terms, wanted, self.neighbours)
             opened, dropped = await self._opened(request, found, limit, budget)
             chosen = self._select(opened, limit, budget)
-            if len(chosen.taken) == limit or len(found.hits) < wanted or wanted == settings.most:
+            if len(chosen.taken) == limit or found.ranked < wanted or wanted == settings.most:
                 return self._answer(found, chosen, dropped)
             wanted = min(wanted * 4, settings.most)
 
