@@ -3,16 +3,16 @@
 import asyncio
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from redis.asyncio import Redis
 
 from eunoe.runtime.errors import BrokerAway, ForeignLog, MixedLog, NotInstalled, WrongPartitionCount
 from eunoe.runtime.installation import Installation, bind_redis, open_installation, read_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
 from eunoe.schemas.codec import EVENTS
-from eunoe.schemas.events import Event, PartitionOpened
 from eunoe.schemas.ids import LogId, new_id
 from eunoe.schemas.topics import SPECS, Topic, TopicNames
+from eunoe.testing.samples import sample_genesis
 
 PARTITIONS = 3
 
@@ -31,12 +31,14 @@ async def test_a_log_is_opened_once_and_every_later_start_reads_the_same(
     assert opened.partitions == PARTITIONS
     assert await open_installation(kafka_bootstrap, topics) == opened
     assert await read_installation(kafka_bootstrap, topics) == opened
+    assert await _records(kafka_bootstrap, topics) == PARTITIONS
 
 
 async def test_two_that_open_at_once_open_one_log(kafka_bootstrap: str, topics: TopicNames) -> None:
     outcomes = await asyncio.gather(*(open_installation(kafka_bootstrap, topics) for _ in range(3)))
     opened = await read_installation(kafka_bootstrap, topics)
     assert outcomes == [opened] * 3
+    assert await _records(kafka_bootstrap, topics) == PARTITIONS
 
 
 async def test_an_attempt_that_died_before_its_commit_leaves_an_unopened_log(
@@ -118,11 +120,7 @@ async def test_recreated_topics_are_noticed_by_what_redis_knows(
 
 
 def genesis(log_id: LogId, partition: int, partitions: int) -> bytes:
-    from eunoe.runtime.installation import _genesis
-
-    header = _genesis(log_id, partition, partitions).header
-    fact = PartitionOpened(log_id=log_id, partition=partition, partitions=partitions)
-    return EVENTS.encode(Event(header=header, fact=fact))
+    return EVENTS.encode(sample_genesis(log_id, partition, partitions))
 
 
 async def _write(bootstrap: str, names: TopicNames, records: list[bytes]) -> None:
@@ -133,3 +131,20 @@ async def _write(bootstrap: str, names: TopicNames, records: list[bytes]) -> Non
             await producer.send_and_wait(names.name(Topic.LIFECYCLE), value=value, partition=number)
     finally:
         await producer.stop()
+
+
+async def _records(bootstrap: str, names: TopicNames) -> int:
+    """How many committed records the whole of ``memory-lifecycle`` holds."""
+    topic = names.name(Topic.LIFECYCLE)
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
+    await consumer.start()
+    try:
+        partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+        consumer.assign(partitions)
+        await consumer.seek_to_beginning(*partitions)
+        ends, count = await consumer.end_offsets(partitions), 0
+        while any([await consumer.position(each) < ends[each] for each in partitions]):
+            count += sum(map(len, (await consumer.getmany(timeout_ms=100)).values()))
+        return count
+    finally:
+        await consumer.stop()
