@@ -15,7 +15,7 @@ from eunoe.schemas import events
 from eunoe.schemas.events import Event
 from eunoe.schemas.ids import CommandId, LogId, MemoryId, Millis, Offset, Partition
 
-_TOKEN: Final = re.compile(r"([0-9a-f-]{36}):(\d{1,9}):(\d{1,19})")
+_TOKEN: Final = re.compile(r"([0-9a-f-]{36}):(\d{1,9}):(\d{1,18})", re.ASCII)
 
 
 class OutcomeStatus(StrEnum):
