@@ -12,6 +12,7 @@ from eunoe.crypto.hierarchy import NO_TENANT, KeyKind, WrappedKey
 from eunoe.crypto.key_source import KeySource, SubjectKeyState
 from eunoe.schemas.ids import Bucket, KeyId, Millis, Pseudonym, TenantId, derived_id
 from eunoe.testing.key_source import InMemoryKeySource
+from redis_key_driver import redis_key_driver
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 ANNA, BORIS = Pseudonym("a" * 32), Pseudonym("b" * 32)
@@ -51,16 +52,23 @@ class MemoryDriver:
 
 
 @asynccontextmanager
-async def in_memory() -> AsyncIterator[Driver]:
+async def in_memory(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
     yield MemoryDriver()
 
 
-DRIVERS: dict[str, Callable[[], AbstractAsyncContextManager[Driver]]] = {"memory": in_memory}
+def on_redis(request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Driver]:
+    return redis_key_driver(request.getfixturevalue("redis_url"))
+
+
+DRIVERS: dict[str, Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[Driver]]] = {
+    "memory": in_memory,
+    "redis": on_redis,
+}
 
 
 @pytest.fixture(params=list(DRIVERS))
 async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
-    async with DRIVERS[request.param]() as made:
+    async with DRIVERS[request.param](request) as made:
         yield made
 
 
