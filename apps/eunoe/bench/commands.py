@@ -106,11 +106,11 @@ def project(as_json: bool, records: int, repetitions: int, seed: int) -> None:
     "--records", "scopes", type=click.IntRange(min=100), multiple=True, default=(1_000, 10_000, 100_000),
     show_default=True, help="Records in a tenant's scope (repeatable).",
 )  # fmt: skip
-@_size("--queries", default=300, help="In each round.")
+@_size("--queries", default=200, help="In each round, of each ranking.")
 @_size("--rounds", default=3, help="In each scope.")
-@_size("--exact", default=100, help="Queries asked again without a cap.")
+@_size("--exact", default=50, help="Queries asked again without a cap.")
 @click.option("--seed", default=1, show_default=True, help="Of text and queries.")
-def search(  # noqa: PLR0917  # click hands over by name
+def search(  # click hands over by name
     as_json: bool, scopes: tuple[int, ...], queries: int, rounds: int, exact: int, seed: int
 ) -> None:
     """Searching scopes of 1,000 to 100,000 records of Zipf-distributed text."""

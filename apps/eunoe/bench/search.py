@@ -5,8 +5,9 @@ the largest scope is also what the smaller ones must not notice.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from eunoe.bench.figures import percentile
@@ -15,6 +16,7 @@ from eunoe.bench.inside import Calls, calls_of, used_memory
 from eunoe.bench.sealed import AGENT, PRINCIPAL, PURPOSE, NothingToWaitFor, Sealer
 from eunoe.bench.text import ZipfText
 from eunoe.readmodels.recall.fold import RecallModel
+from eunoe.readmodels.recall.rank_passes import Passes
 from eunoe.readmodels.recall.reader import MemoryReader, ReaderSettings
 from eunoe.readmodels.recall.scope import Admission, ReadScope
 from eunoe.readmodels.source import Positioned
@@ -30,6 +32,10 @@ QUERY_WORDS: Final = 5
 _BATCH: Final = 500
 _EXACT: Final = 1 << 40
 _WARM_UP: Final = 30
+RANKINGS: Final[Mapping[str, Passes]] = MappingProxyType(
+    {"all passes": Passes(), "one pass": Passes(feedback=None, neighbours=None)}
+)
+"""The default first."""
 Progress = Callable[[str], None]
 
 
@@ -65,19 +71,26 @@ class Round:
         return percentile(self.seconds, share) * 1_000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Capped against exact, over the same queries: shares in [0, 1], the exact search's median in ms, records found."""
+
+    recall: float
+    capped: float
+    exact_ms: float
+    found: float
+
+
 @dataclass(slots=True, kw_only=True)
 class Scope:
-    """What was measured in one scope; ``crowded``: again, with the largest tenant in the same partition."""
+    """What was measured in one scope, by ranking; ``crowded``: again, beside the largest tenant."""
 
     records: int
     bytes_a_record: float
     loaded_a_second: float
-    rounds: list[Round] = field(default_factory=list)
-    crowded: list[Round] = field(default_factory=list)
-    recall: float = 0.0
-    exact_ms: float = 0.0
-    capped: float = 0.0
-    found: float = 0.0
+    rounds: dict[str, list[Round]] = field(default_factory=lambda: {name: [] for name in RANKINGS})
+    crowded: dict[str, list[Round]] = field(default_factory=lambda: {name: [] for name in RANKINGS})
+    compared: dict[str, Compared] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,11 +112,12 @@ class SearchBench:
             self.progress(f"loading {records:,} records")
             scope = await self._load(records)
             self.progress(f"searching {records:,} records")
-            await self._measure(scope)
+            await self._rounds(scope, scope.rounds)
+            scope.compared = {name: await self._compare(scope, name) for name in RANKINGS}
             scopes.append(scope)
         for scope in scopes[:-1]:
             self.progress(f"searching {scope.records:,} records again, beside {scopes[-1].records:,} of another tenant")
-            scope.crowded = [await self._round(scope, number) for number in range(self.sizes.rounds)]
+            await self._rounds(scope, scope.crowded)
         return scopes
 
     async def _load(self, records: int) -> Scope:
@@ -131,23 +145,25 @@ class SearchBench:
         await Watermark(self.ground.redis, prefix, model.functions).move(steps_of(self.position, to, batch, operations))
         self.position = to
 
-    def _reader(self, cap: int | None = None) -> MemoryReader:
+    def _reader(self, ranking: str, cap: int | None = None) -> MemoryReader:
         return MemoryReader(
             redis=self.ground.redis,
             installation=self.ground.installation,
             keyring=self.sealer.keyring,
             gate=OpenGate(),
             clock=SystemClock().now,
+            ranking=RANKINGS[ranking],
             settings=ReaderSettings(cap=cap),
         )
 
-    async def _measure(self, scope: Scope) -> None:
-        scope.rounds = [await self._round(scope, number) for number in range(self.sizes.rounds)]
-        await self._compare(scope)
+    async def _rounds(self, scope: Scope, into: dict[str, list[Round]]) -> None:
+        for number in range(self.sizes.rounds):
+            for name in RANKINGS:
+                into[name].append(await self._round(scope, name, number))
 
-    async def _round(self, scope: Scope, number: int) -> Round:
-        """The same queries in every scope and, crowded or not, in every round of the same number."""
-        reader, asked = self._reader(), _scope(scope.records)
+    async def _round(self, scope: Scope, ranking: str, number: int) -> Round:
+        """The same queries in every scope, ranking and, crowded or not, in every round of the same number."""
+        reader, asked = self._reader(ranking), _scope(scope.records)
         queries = self._queries(number)
         for query in self._queries(-1)[:_WARM_UP]:
             await reader.search(asked, query, limit=LIMIT)
@@ -163,9 +179,9 @@ class SearchBench:
         text = ZipfText(self.sizes.seed + 1_000_003 * (number + 2))
         return [" ".join(text.distinct(QUERY_WORDS)) for _ in range(self.sizes.queries)]
 
-    async def _compare(self, scope: Scope) -> None:
+    async def _compare(self, scope: Scope, ranking: str) -> Compared:
         """The capped search's ten best against those of a search that reads every list to its end."""
-        capped, exact, asked = self._reader(), self._reader(_EXACT), _scope(scope.records)
+        capped, exact, asked = self._reader(ranking), self._reader(ranking, _EXACT), _scope(scope.records)
         shares, caps, times, found = [], 0, [], 0
         for query in self._queries(0)[: self.sizes.exact]:
             quick = await capped.search(asked, query, limit=LIMIT)
@@ -177,10 +193,12 @@ class SearchBench:
             if wanted:
                 shares.append(len(wanted & {each.memory_id for each in quick.records}) / len(wanted))
             caps += quick.capped
-        scope.recall = sum(shares) / len(shares)
-        scope.exact_ms = percentile(times, 0.5) * 1_000
-        scope.capped = caps / len(times)
-        scope.found = found / len(times)
+        return Compared(
+            recall=sum(shares) / len(shares),
+            capped=caps / len(times),
+            exact_ms=percentile(times, 0.5) * 1_000,
+            found=found / len(times),
+        )
 
 
 def _tenant(records: int) -> TenantId:
