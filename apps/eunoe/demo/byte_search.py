@@ -1,0 +1,198 @@
+"""Is a plaintext anywhere in Kafka or in Redis? A search that proves that it would have found one.
+
+A control text, made up for this search, is planted in a scratch topic (as key, value and header, in three forms) and in
+a scratch Redis key, and must be found in every kind of place that is searched; a search that misses it proves nothing
+and is not `clean`. Both are removed afterwards. Findings name places, kinds and forms, never a text.
+"""
+
+import base64
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from aiokafka import AIOKafkaProducer
+from redis.asyncio import Redis
+
+from eunoe.demo.byte_patterns import Patterns, Wanted
+from eunoe.demo.byte_places import Chunk, files, records, redis_values
+from eunoe.runtime.kafka import topic_admin
+
+RECORDS: Final = "records"
+SEGMENTS: Final = "segment files"
+REDIS: Final = "Redis keys and values"
+REDIS_FILES: Final = "Redis files"
+BROKER_FILES: Final = "other files of the broker"
+CONTROL_FORMS: Final = frozenset({"utf-8", "utf-16-le", "base64"})
+_SCRATCH: Final = "byte-search-control"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """What is searched: topics that start with ``prefix``, Redis keys that match ``keys``, and the files under folders.
+
+    ``scratch`` starts the name of the scratch key, so that ``keys`` match it. The folders are the broker's (segment
+    files anywhere below) and Redis's; none where they cannot be reached, which the findings then say.
+    """
+
+    kafka: str
+    redis: Redis
+    prefix: str = ""
+    keys: str = "*"
+    scratch: str = ""
+    kafka_folders: tuple[Path, ...] = ()
+    redis_folders: tuple[Path, ...] = ()
+
+
+@dataclass(slots=True)
+class Place:
+    """What was looked at in one place (``topic`` where it is one), and what was found there.
+
+    ``items`` counts records, files or keys. ``found``: by kind, how many texts; ``sealed``: indexes of the sealed bytes
+    seen here.
+    """
+
+    group: str
+    topic: str | None
+    bytes: int = 0
+    items: set[str] = field(default_factory=set)
+    indexes: dict[int, set[str]] = field(default_factory=dict)
+    control: set[str] = field(default_factory=set)
+    sealed: set[int] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        return self.group if self.topic is None else f"{self.group} of {self.topic}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """The findings. ``missed``: groups of places in which the control was not found in every form."""
+
+    texts: tuple[Wanted, ...]
+    sealed: int
+    too_short: int
+    places: tuple[Place, ...]
+    control_in: tuple[str, ...]
+    missed: tuple[str, ...]
+
+    @property
+    def found(self) -> int:
+        """How many of the texts were found anywhere."""
+        return len({index for place in self.places for index in place.indexes})
+
+    @property
+    def clean(self) -> bool:
+        """No text found, by a search that found its control everywhere it looked."""
+        return not self.found and not self.missed
+
+    @property
+    def bytes(self) -> int:
+        return sum(place.bytes for place in self.places)
+
+    def kinds(self, place: Place) -> Counter[str]:
+        return Counter(self.texts[index].kind for index in place.indexes)
+
+    @property
+    def conclusion(self) -> str:
+        said = (
+            f"searched {self.bytes / 1e6:.1f} MB for {len(self.texts) - self.too_short} plaintexts in every form: "
+            f"{self.found} found; the planted control was found in {', '.join(self.control_in) or 'no place'}"
+        )
+        if self.missed:
+            said += f" but NOT in {', '.join(self.missed)}: this search proves nothing there"
+        if self.too_short:
+            said += f"; {self.too_short} too short to be told from chance were not looked for"
+        return said
+
+
+async def search_bytes(where: Where, texts: Sequence[Wanted], sealed: Sequence[bytes] = ()) -> Searched:
+    """Look for every one of ``texts`` in every place of ``where``.
+
+    ``sealed`` are ciphertexts known to be stored: where they are seen, the search has looked where memories lie.
+    Blocks the loop for parts of a second while it reads files. Raises what Kafka and Redis raise.
+    """
+    control = f"control-{secrets.token_hex(12)}"
+    patterns = Patterns((*texts, Wanted("control", control)), sealed)
+    found: dict[tuple[str, str | None], Place] = {}
+    expected = {RECORDS, REDIS}
+    expected |= {SEGMENTS} if where.kafka_folders else set()
+
+    def look(group: str, chunk: Chunk) -> None:
+        topic = chunk.place or None
+        place = found.setdefault((group, topic), Place(group, topic))
+        place.bytes += len(chunk.data)
+        place.items.add(chunk.item)
+        for each in patterns.found_in(chunk.data):
+            if each.index < len(texts):
+                place.indexes.setdefault(each.index, set()).add(each.form)
+            elif each.index == len(texts):
+                place.control.add(each.form)
+            else:
+                place.sealed.add(each.index)
+
+    async with _planted(where, control) as counts:
+        async for chunk in records(where.kafka, counts):
+            look(RECORDS, chunk)
+        for chunk in files([("", each) for each in where.kafka_folders], patterns.longest):
+            look(SEGMENTS if chunk.place else BROKER_FILES, chunk)
+        async for chunk in redis_values(where.redis, where.keys):
+            look(REDIS, chunk)
+        for chunk in files([("", each) for each in where.redis_folders], patterns.longest):
+            look(REDIS_FILES, chunk)
+        if where.redis_folders and await _appends(where.redis):
+            expected.add(REDIS_FILES)
+    return _searched(tuple(texts), patterns, len(sealed), tuple(found.values()), expected)
+
+
+def _searched(
+    texts: tuple[Wanted, ...], patterns: Patterns, sealed: int, places: tuple[Place, ...], expected: set[str]
+) -> Searched:
+    forms: dict[str, set[str]] = {group: set() for group in expected}
+    for place in places:
+        forms.setdefault(place.group, set()).update(place.control)
+    complete = {group for group, seen in forms.items() if seen >= CONTROL_FORMS}
+    return Searched(
+        texts=texts,
+        sealed=sealed,
+        too_short=len(patterns.too_short),
+        places=places,
+        control_in=tuple(sorted(complete)),
+        missed=tuple(sorted(expected - complete)),
+    )
+
+
+@asynccontextmanager
+async def _planted(where: Where, control: str) -> AsyncIterator[dict[str, int]]:
+    """The control in its places; gives the partitions of every topic to search, by name."""
+    topic, key = f"{where.prefix}{_SCRATCH}", f"{where.scratch}{_SCRATCH}"
+    encoded = base64.b64encode(b"." + control.encode())
+    client: Any = where.redis
+    async with topic_admin(where.kafka) as admin:
+        try:
+            await admin.create(topic, 1, 1, {"compression.type": "uncompressed"})
+            await _send(where.kafka, topic, control, encoded)
+            await client.hset(key, mapping={control.encode(): control.encode("utf-16-le"), b"encoded": encoded})
+            counts = await admin.partition_counts()
+            yield {name: count for name, count in counts.items() if name.startswith(where.prefix)}
+        finally:
+            await client.unlink(key)
+            await admin.delete([topic])
+
+
+async def _send(bootstrap: str, topic: str, control: str, encoded: bytes) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all")
+    await producer.start()
+    try:
+        headers = [("control", encoded)]
+        await producer.send_and_wait(topic, control.encode(), key=control.encode("utf-16-le"), headers=headers)
+    finally:
+        await producer.stop()
+
+
+async def _appends(redis: Redis) -> bool:
+    """Whether Redis writes every change to a file: then the control must be in it."""
+    return bool((await redis.info("persistence")).get("aof_enabled"))

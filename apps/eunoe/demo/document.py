@@ -1,0 +1,65 @@
+"""A demo's result as one JSON document: names, codes and counts, never a text of a memory."""
+
+from typing import Any
+
+from eunoe.demo.byte_search import CONTROL_FORMS, Place, Searched
+from eunoe.demo.run import SERVICES, Looked, ScenarioRun
+from eunoe.demo.scenario import Scenario
+from eunoe.stack.provider import Endpoints
+
+WORDING = "unreadable through every read from this offset; the sealed text stays in the log until its key is destroyed"
+"""What forgetting does today. Destroying keys is not built yet."""
+
+
+def scenario_document(scenario: Scenario, run: ScenarioRun, endpoints: Endpoints) -> dict[str, Any]:
+    return {
+        "demo": scenario.title,
+        "passed": run.passed,
+        "seconds": round(run.seconds, 1),
+        "stack": endpoints.provider,
+        "services": SERVICES,
+        "steps": [step.document for step in run.steps],
+        **looked_document(run.looked),
+    }
+
+
+def looked_document(looked: Looked) -> dict[str, Any]:
+    rows = looked.facts.rows
+    return {
+        "happened": [{"tenant": tenant, "fact": fact, "count": count} for tenant, fact, count in rows],
+        "bytes": bytes_document(looked.searched) | {"in_the_clear_by_design": looked.texts.left_out},
+    }
+
+
+def bytes_document(searched: Searched) -> dict[str, Any]:
+    counts: dict[str, int] = {}
+    for each in searched.texts:
+        counts[each.kind] = counts.get(each.kind, 0) + 1
+    return {
+        "clean": searched.clean,
+        "conclusion": searched.conclusion,
+        "bytes": searched.bytes,
+        "plaintexts": counts,
+        "found": searched.found,
+        "too_short": searched.too_short,
+        "sealed_bodies": searched.sealed,
+        "control": {
+            "forms": sorted(CONTROL_FORMS),
+            "found_in": list(searched.control_in),
+            "missed_in": list(searched.missed),
+        },
+        "places": [_place(searched, each) for each in searched.places],
+    }
+
+
+def _place(searched: Searched, place: Place) -> dict[str, Any]:
+    return {
+        "where": place.group,
+        "topic": place.topic,
+        "items": len(place.items),
+        "bytes": place.bytes,
+        "found": dict(searched.kinds(place)),
+        "forms": sorted({form for forms in place.indexes.values() for form in forms}),
+        "control": sorted(place.control & CONTROL_FORMS),
+        "sealed_bodies": len(place.sealed),
+    }

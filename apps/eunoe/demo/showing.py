@@ -1,0 +1,148 @@
+"""The demo for people: a line per step, then what happened and where the bytes are."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from eunoe.demo.byte_search import BROKER_FILES, RECORDS, REDIS, REDIS_FILES, SEGMENTS, Place, Searched
+from eunoe.demo.document import WORDING
+from eunoe.demo.log_facts import LogFacts
+from eunoe.demo.play import Played
+from eunoe.demo.scenario import Fields
+
+_PAGE: Final = 120
+"""Columns where no terminal says how many it has."""
+
+
+def console() -> Console:
+    made = Console(highlight=False, emoji=False)
+    if not made.is_terminal:
+        made.width = _PAGE
+    return made
+
+
+def mark(ok: bool) -> Text:
+    """In words too, for those who see no colours."""
+    return Text("✓ ok    ", style="green") if ok else Text("✗ FAILED", style="bold red")
+
+
+class StepLines:
+    """Prints a chapter's title before its first step."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._chapter = ""
+
+    def __call__(self, played: Played) -> None:
+        if played.step.chapter != self._chapter:
+            self._chapter = played.step.chapter
+            self._out.print(Text(f"\n{self._chapter}", style="bold"))
+        said = Text.assemble(" ", mark(played.ok), f" {played.step.say}: ", (seen_text(played), "cyan"))
+        self._out.print(said, soft_wrap=True)
+        if not played.ok:
+            expected = ", ".join(f"{name} {_value(value)}" for name, value in played.step.expect.items())
+            self._out.print(Text(f"            expected {expected}", style="red"), soft_wrap=True)
+        if "from_offset" in played.seen:
+            offset = played.seen["from_offset"]
+            self._out.print(Text(f"            offset {offset} of memory-lifecycle: {WORDING}", style="dim"))
+
+
+def seen_text(played: Played) -> str:
+    """What was seen, in one line."""
+    seen = played.seen
+    match played.step.action:
+        case "history":
+            return " → ".join(seen["kinds"]) or "nothing"
+        case "search":
+            return _search_text(seen)
+        case "ingest":
+            return ", ".join(f"{name} {count}" for name, count in seen.items() if count or name == "accepted")
+        case _:
+            return _outcome_text(seen)
+
+
+def _search_text(seen: Fields) -> str:
+    if "refused" in seen:
+        return f"refused ({seen['refused']})"
+    said = "found " + (", ".join(seen["found"]) or "nothing")
+    if seen.get("skipped"):
+        said += f"; skipped {', '.join(seen['skipped'])}"
+    if seen.get("excluded"):
+        said += "; left out: " + ", ".join(f"{reason} {count}" for reason, count in seen["excluded"].items())
+    return said
+
+
+def _outcome_text(seen: Fields) -> str:
+    said = str(seen["status"])
+    if "reason" in seen:
+        said += f" ({seen['reason']})"
+    if "first" in seen:
+        said += f" of {seen['first']}"
+    if "current_version" in seen:
+        said += f", it is at version {seen['current_version']}"
+    elif "version" in seen:
+        said += f", version {seen['version']}"
+    if "records" in seen:
+        said += f", records {seen['records']}"
+    return said
+
+
+def _value(value: Any) -> str:
+    return ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
+
+
+def happened(facts: LogFacts) -> RenderableType:
+    """Facts by tenant."""
+    tenants = sorted({tenant for tenant, _ in facts.counts})
+    names = sorted({fact for _, fact in facts.counts}, key=lambda fact: (fact.startswith("Command"), fact))
+    rows = [[name, *(str(facts.counts.get((tenant, name), "")) for tenant in tenants)] for name in names]
+    return _table("What happened: the facts on memory-lifecycle", ["fact", *tenants], rows)
+
+
+def where_bytes_are(searched: Searched, prefix: str) -> RenderableType:
+    """A row per topic (its records as decoded, and its segment files), and one for everything else."""
+    topics = sorted({each.topic for each in searched.places if each.topic is not None})
+    by_name = {(each.group, each.topic): each for each in searched.places}
+    rows = [_topic_row(searched, topic, prefix, by_name) for topic in topics]
+    for group in (BROKER_FILES, REDIS, REDIS_FILES):
+        if place := by_name.get((group, None)):
+            rows.append([group, str(len(place.items)), _size(place.bytes), "", *_findings(searched, [place])])
+    columns = ["where", "items", "bytes", "segment files", "plaintexts", "sealed bodies", "control"]
+    table = _table("Where the bytes are", columns, rows)
+    good = searched.clean
+    return Group(table, Text.assemble(mark(good), f" {searched.conclusion}"))
+
+
+def _topic_row(searched: Searched, topic: str, prefix: str, by_name: dict[tuple[str, str | None], Place]) -> list[str]:
+    decoded, segments = by_name.get((RECORDS, topic)), by_name.get((SEGMENTS, topic))
+    places = [each for each in (decoded, segments) if each is not None]
+    return [
+        f"topic {topic.removeprefix(prefix)}",
+        "0" if decoded is None else str(len(decoded.items)),
+        "" if decoded is None else _size(decoded.bytes),
+        "" if segments is None else _size(segments.bytes),
+        *_findings(searched, places),
+    ]
+
+
+def _findings(searched: Searched, places: Sequence[Place]) -> list[str]:
+    found = {index for place in places for index in place.indexes}
+    sealed = {index for place in places for index in place.sealed}
+    control = any(place.control for place in places)
+    return [f"{len(found)} found", str(len(sealed)) if sealed else "", "found" if control else ""]
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e3:,.1f} kB"
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for at, column in enumerate(columns):
+        table.add_column(column, justify="left" if at == 0 else "right")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
