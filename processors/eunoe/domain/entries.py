@@ -17,14 +17,14 @@ from eunoe.schemas.ids import Bucket, CommandId, KeyId, MemoryId, Millis, Pseudo
 LedgerKey = NewType("LedgerKey", str)
 
 
-class TenantState(Struct, frozen=True, kw_only=True, array_like=True, tag=2):
+class TenantState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=2):
     """An open tenant: its incarnation and the id of its tenant key."""
 
     incarnation: int
     key_id: KeyId
 
 
-class SubjectState(Struct, frozen=True, kw_only=True, array_like=True, tag=3):
+class SubjectState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=3):
     """The newest generation of a subject; every earlier one is closed.
 
     ``records`` counts the records of this generation, on the subject or about it, that were not forgotten one by one:
@@ -39,7 +39,7 @@ class SubjectState(Struct, frozen=True, kw_only=True, array_like=True, tag=3):
     records: int
 
 
-class KeyState(Struct, frozen=True, kw_only=True, array_like=True, tag=4):
+class KeyState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=4):
     """What a data key was issued for."""
 
     key_id: KeyId
@@ -48,7 +48,7 @@ class KeyState(Struct, frozen=True, kw_only=True, array_like=True, tag=4):
     bucket: Bucket
 
 
-class IdempotencyEntry(Struct, frozen=True, kw_only=True, array_like=True, tag=5):
+class IdempotencyEntry(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=5):
     """The first command with this idempotency key that took effect, and what it got. Lapses inside `decide`."""
 
     first_command_id: CommandId
@@ -58,7 +58,7 @@ class IdempotencyEntry(Struct, frozen=True, kw_only=True, array_like=True, tag=5
     decided_at: Millis
 
 
-class CommandSeen(Struct, frozen=True, kw_only=True, array_like=True, tag=6):
+class CommandSeen(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=6):
     """This command id has its outcome."""
 
     decided_at: Millis

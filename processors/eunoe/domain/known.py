@@ -11,7 +11,7 @@ from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Algorithm
 
 
-class Digests(Struct, frozen=True, kw_only=True):
+class Digests(Struct, frozen=True, kw_only=True, gc=False):
     """``payload`` tells a retry from a reuse and is there for every command that has an idempotency key.
 
     ``content_hash`` and ``claim_ref`` belong to a body; all three of a body are keyed under the subject root.
@@ -22,7 +22,7 @@ class Digests(Struct, frozen=True, kw_only=True):
     claim_ref: bytes | None = None
 
 
-class BodyFacts(Struct, frozen=True, kw_only=True):
+class BodyFacts(Struct, frozen=True, kw_only=True, gc=False):
     """All that the rules ask of a sealed body. ``blank``: nothing but white space and invisible characters."""
 
     statement_chars: int
@@ -32,7 +32,7 @@ class BodyFacts(Struct, frozen=True, kw_only=True):
     blank: bool
 
 
-class Opened(Struct, frozen=True, kw_only=True):
+class Opened(Struct, frozen=True, kw_only=True, gc=False):
     """A command whose MAC holds. ``algorithm`` is the one that held; ``failure`` says why a body could not be opened.
 
     ``fresh_key_id`` and ``fresh_root_key_id`` are for `IssueKey`: what was used of them is in the fact
@@ -50,7 +50,7 @@ class Opened(Struct, frozen=True, kw_only=True):
     fresh_root_key_id: KeyId | None = None
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class Known(Struct, frozen=True, kw_only=True, gc=False):
     """The ledger's entries for one command, each None where there is none. Made by `eunoe.domain.ledger_state.known`.
 
     ``memory`` is the record the command names, or for remember and correct the one it would create; ``superseded``
@@ -71,7 +71,7 @@ class Known(Struct, frozen=True, kw_only=True):
     key: KeyState | None = None
 
 
-class Refusal(Struct, frozen=True, kw_only=True):
+class Refusal(Struct, frozen=True, kw_only=True, gc=False):
     """What a rule answers when it objects; becomes a `CommandRejected`."""
 
     reason: Reason
@@ -80,7 +80,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
     current_version: int | None = None
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class Case(Struct, frozen=True, kw_only=True, gc=False):
     """Everything one decision rests on. ``now`` is log time, never before the partition's last decision."""
 
     opened: Opened

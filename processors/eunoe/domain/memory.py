@@ -105,7 +105,7 @@ _CONFIRMATIONS: Final[Mapping[Step, Confirmation]] = MappingProxyType(
 )
 
 
-class MemoryState(Struct, frozen=True, kw_only=True, array_like=True, tag=1):
+class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=1):
     """What decisions and the sweeper need to know of a record. No content; ``author`` is the principal that wrote it.
 
     ``supersedes`` is what a quarantined correction would replace when promoted; None once it has.

@@ -25,7 +25,7 @@ Version = Annotated[int, Meta(ge=0)]
 """0 means: the record does not exist yet."""
 
 
-class EvidenceSpan(Struct, frozen=True, kw_only=True):
+class EvidenceSpan(Struct, frozen=True, kw_only=True, gc=False):
     """Characters ``start`` to ``end`` (exclusive) of the source event that the statement rests on."""
 
     event_id: str
@@ -33,7 +33,7 @@ class EvidenceSpan(Struct, frozen=True, kw_only=True):
     end: int
 
 
-class MemoryBody(Struct, frozen=True, kw_only=True):
+class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     """The part of a record that is sealed. Its Avro form is what ``Draft.body`` encrypts."""
 
     statement: str
@@ -46,7 +46,7 @@ class MemoryBody(Struct, frozen=True, kw_only=True):
     external_id: str | None = None
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class Draft(Struct, frozen=True, kw_only=True, gc=False):
     """A record as its author proposes it: the clear fields and the sealed body.
 
     ``expires_at`` is absolute and set before sealing, for the data key serves one month of it. ``ttl`` (ms) is
@@ -83,7 +83,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class IssueKey(Struct, frozen=True, kw_only=True):
+class IssueKey(Struct, frozen=True, kw_only=True, gc=False):
     """Make the data key of a subject's bucket, or, without a subject, open the tenant."""
 
     tenant: TenantId
@@ -91,14 +91,14 @@ class IssueKey(Struct, frozen=True, kw_only=True):
     bucket: Bucket | None = None
 
 
-class RememberMemory(Struct, frozen=True, kw_only=True):
+class RememberMemory(Struct, frozen=True, kw_only=True, gc=False):
     tenant: TenantId
     draft: Draft
     expected_version: Version = 0
     idempotency: bytes
 
 
-class CorrectMemory(Struct, frozen=True, kw_only=True):
+class CorrectMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A new record in place of ``supersedes``, which must still be at ``expected_version``."""
 
     tenant: TenantId
@@ -108,7 +108,7 @@ class CorrectMemory(Struct, frozen=True, kw_only=True):
     idempotency: bytes
 
 
-class PromoteMemory(Struct, frozen=True, kw_only=True):
+class PromoteMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A reviewer lets a quarantined record into use."""
 
     tenant: TenantId
@@ -117,7 +117,7 @@ class PromoteMemory(Struct, frozen=True, kw_only=True):
     idempotency: bytes
 
 
-class RejectMemory(Struct, frozen=True, kw_only=True):
+class RejectMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A reviewer keeps a quarantined record out for good. ``reason`` is a code, never free text."""
 
     tenant: TenantId
@@ -127,7 +127,7 @@ class RejectMemory(Struct, frozen=True, kw_only=True):
     idempotency: bytes
 
 
-class ConfirmMemory(Struct, frozen=True, kw_only=True):
+class ConfirmMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A person stands behind a proposed statement."""
 
     tenant: TenantId
@@ -136,7 +136,7 @@ class ConfirmMemory(Struct, frozen=True, kw_only=True):
     idempotency: bytes
 
 
-class RetractMemory(Struct, frozen=True, kw_only=True):
+class RetractMemory(Struct, frozen=True, kw_only=True, gc=False):
     """The author takes an active or quarantined record back."""
 
     tenant: TenantId
@@ -145,7 +145,7 @@ class RetractMemory(Struct, frozen=True, kw_only=True):
     idempotency: bytes
 
 
-class ExpireMemory(Struct, frozen=True, kw_only=True):
+class ExpireMemory(Struct, frozen=True, kw_only=True, gc=False):
     """From the sweeper: the record's ``expires_at`` has passed. Judged again, for the sweeper's clock may be wrong."""
 
     tenant: TenantId
@@ -154,13 +154,13 @@ class ExpireMemory(Struct, frozen=True, kw_only=True):
     expires_at: Millis
 
 
-class ForgetMemory(Struct, frozen=True, kw_only=True):
+class ForgetMemory(Struct, frozen=True, kw_only=True, gc=False):
     tenant: TenantId
     memory_id: MemoryId
     idempotency: bytes
 
 
-class ForgetSubject(Struct, frozen=True, kw_only=True):
+class ForgetSubject(Struct, frozen=True, kw_only=True, gc=False):
     """Close the subject's generation: one event, however many records there are."""
 
     tenant: TenantId
@@ -168,7 +168,7 @@ class ForgetSubject(Struct, frozen=True, kw_only=True):
     idempotency: bytes
 
 
-class ReadmitSubject(Struct, frozen=True, kw_only=True):
+class ReadmitSubject(Struct, frozen=True, kw_only=True, gc=False):
     """Allow new records on a forgotten subject, in a new generation. Nothing old comes back."""
 
     tenant: TenantId

@@ -13,7 +13,7 @@ TRACEPARENT_HEADER = "traceparent"
 """W3C Trace Context travels as a Kafka header of the command only: an event is kept for ever, a trace is not."""
 
 
-class Envelope(Struct, frozen=True, kw_only=True):
+class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     """``command`` is a single-object encoded command; ``mac`` covers every other field.
 
     ``command_id`` names the request and is the same in every retry; ``message_id`` names this attempt.

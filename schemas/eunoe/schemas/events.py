@@ -64,7 +64,7 @@ class Reason(StrEnum):
     UNTRUSTED_SOURCE = "untrusted_source"
 
 
-class Authorization(Struct, frozen=True, kw_only=True):
+class Authorization(Struct, frozen=True, kw_only=True, gc=False):
     """The Ed25519 signature behind a decision that needs one, with the exact bytes it signs, for ever checkable."""
 
     secret_id: SecretId
@@ -72,7 +72,7 @@ class Authorization(Struct, frozen=True, kw_only=True):
     signature: bytes
 
 
-class EventHeader(Struct, frozen=True, kw_only=True):
+class EventHeader(Struct, frozen=True, kw_only=True, gc=False):
     """What every fact says of its origin.
 
     ``input_offset`` is the command's offset on the same partition of ``memory-events`` (-1 for the genesis record);
@@ -97,19 +97,19 @@ class EventHeader(Struct, frozen=True, kw_only=True):
     authorization: Authorization | None = None
 
 
-class SubjectRef(Struct, frozen=True, kw_only=True):
+class SubjectRef(Struct, frozen=True, kw_only=True, gc=False):
     subject: Pseudonym
     generation: int
 
 
-class SupersededRef(Struct, frozen=True, kw_only=True):
+class SupersededRef(Struct, frozen=True, kw_only=True, gc=False):
     """The record that gives way, and its version after it has."""
 
     memory_id: MemoryId
     version: Version
 
 
-class PartitionOpened(Struct, frozen=True, kw_only=True):
+class PartitionOpened(Struct, frozen=True, kw_only=True, gc=False):
     """The genesis record at offset 0 of every partition: which log this is, and how many partitions it has."""
 
     log_id: LogId
@@ -117,7 +117,7 @@ class PartitionOpened(Struct, frozen=True, kw_only=True):
     partitions: int
 
 
-class KeyIssued(Struct, frozen=True, kw_only=True):
+class KeyIssued(Struct, frozen=True, kw_only=True, gc=False):
     """``key_id`` serves (subject, generation, bucket), or is the tenant key where ``subject`` is None.
 
     ``root_key_id`` names the subject root. ``created`` is False where the key was there already: the same answer to
@@ -133,7 +133,7 @@ class KeyIssued(Struct, frozen=True, kw_only=True):
     created: bool
 
 
-class MemoryAccepted(Struct, frozen=True, kw_only=True):
+class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
     """A new active record at version 1; with ``supersedes``, the old one gave way in the same moment."""
 
     draft: Draft
@@ -146,7 +146,7 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True):
     supersedes: SupersededRef | None = None
 
 
-class MemoryQuarantined(Struct, frozen=True, kw_only=True):
+class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
     """A new record that no reader sees until a person promotes it. ``supersedes`` names what it would replace then."""
 
     draft: Draft
@@ -160,40 +160,40 @@ class MemoryQuarantined(Struct, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...]
 
 
-class MemoryPromoted(Struct, frozen=True, kw_only=True):
+class MemoryPromoted(Struct, frozen=True, kw_only=True, gc=False):
     memory_id: MemoryId
     version: Version
     trust: Trust
     supersedes: SupersededRef | None = None
 
 
-class MemoryRejected(Struct, frozen=True, kw_only=True):
+class MemoryRejected(Struct, frozen=True, kw_only=True, gc=False):
     memory_id: MemoryId
     version: Version
     reason: str
 
 
-class MemoryConfirmed(Struct, frozen=True, kw_only=True):
+class MemoryConfirmed(Struct, frozen=True, kw_only=True, gc=False):
     memory_id: MemoryId
     version: Version
 
 
-class MemoryRetracted(Struct, frozen=True, kw_only=True):
+class MemoryRetracted(Struct, frozen=True, kw_only=True, gc=False):
     memory_id: MemoryId
     version: Version
 
 
-class MemoryExpired(Struct, frozen=True, kw_only=True):
+class MemoryExpired(Struct, frozen=True, kw_only=True, gc=False):
     memory_id: MemoryId
     version: Version
 
 
-class MemoryForgotten(Struct, frozen=True, kw_only=True):
+class MemoryForgotten(Struct, frozen=True, kw_only=True, gc=False):
     memory_id: MemoryId
     version: Version
 
 
-class SubjectForgotten(Struct, frozen=True, kw_only=True):
+class SubjectForgotten(Struct, frozen=True, kw_only=True, gc=False):
     """The generation is closed; every record of it is unreadable from here on. ``records`` counts them."""
 
     subject: Pseudonym
@@ -201,14 +201,14 @@ class SubjectForgotten(Struct, frozen=True, kw_only=True):
     records: int
 
 
-class SubjectReadmitted(Struct, frozen=True, kw_only=True):
+class SubjectReadmitted(Struct, frozen=True, kw_only=True, gc=False):
     """``generation`` is the new, empty one."""
 
     subject: Pseudonym
     generation: int
 
 
-class CommandRejected(Struct, frozen=True, kw_only=True):
+class CommandRejected(Struct, frozen=True, kw_only=True, gc=False):
     """Nothing changed. ``field`` names what was wrong, ``current_version`` what a conflict was with; no content."""
 
     command: str
@@ -218,7 +218,7 @@ class CommandRejected(Struct, frozen=True, kw_only=True):
     current_version: Version | None = None
 
 
-class CommandDuplicate(Struct, frozen=True, kw_only=True):
+class CommandDuplicate(Struct, frozen=True, kw_only=True, gc=False):
     """The idempotency key is known and the payload is equal: what the first command got still holds."""
 
     first_command_id: CommandId
@@ -244,7 +244,7 @@ Fact = (
 )
 
 
-class Event(Struct, frozen=True, kw_only=True):
+class Event(Struct, frozen=True, kw_only=True, gc=False):
     """One record of ``memory-lifecycle``."""
 
     header: EventHeader
