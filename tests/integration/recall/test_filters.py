@@ -1,11 +1,14 @@
 """Hard filters: each keeps a record out by itself, and the same record is found where it does not (the control)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from eunoe.readmodels.recall.errors import BadScope, ReadRefused
 from eunoe.readmodels.recall.rank import Bm25
+from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.ids import AgentId, MemoryId, Millis, TenantId
 from eunoe.schemas.values import MemoryClass, Sensitivity, Trust, Visibility
@@ -14,6 +17,20 @@ from eunoe.testing.samples import SAMPLE_TIME
 
 DAY = 86_400_000
 STATEMENT = "Prefers delivery in the evening"
+
+
+class Spy:
+    """Passes calls on and keeps the documents that searches bring."""
+
+    def __init__(self, functions: LoadedFunctions) -> None:
+        self._functions = functions
+        self.documents: list[Any] = []
+
+    async def call(self, redis: Redis, name: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        answer = await self._functions.call(redis, name, keys, args)
+        if name == "search" and answer[0] == 1:
+            self.documents += answer[4]
+        return answer
 
 
 async def found(world: RecallWorld, query: str = "evening delivery", **over: Any) -> list[MemoryId]:
@@ -56,8 +73,11 @@ async def test_each_scope_field_changes_the_result(
     memory_id = await world.remember(STATEMENT, created_at=made, **record)
     assert await found(world, **passes) == [memory_id]
     as_of = refused.pop("as_of", None)
-    result = await world.reader.search(world.scope(**refused), "evening delivery", as_of=as_of)
+    spy = Spy(world.reader.functions)
+    reader = world.new_reader(functions=spy)
+    result = await reader.search(world.scope(**refused), "evening delivery", as_of=as_of)
     assert result.records == ()
+    assert spy.documents == []  # it was refused before it was scored, not after it was opened
     # A record outside the scope is never touched; inside, the first filter that refused it is counted.
     assert result.excluded == ({} if reason is None else {reason: 1})
     assert result.examined == (0 if reason is None else 1)

@@ -8,6 +8,7 @@ from msgspec import structs
 from eunoe.crypto.errors import SealBroken
 from eunoe.readmodels.recall.errors import KeyStillUnknown
 from eunoe.readmodels.recall.rank import Bm25
+from eunoe.schemas.events import SubjectForgotten, SubjectRef
 from eunoe.schemas.ids import KeyId, MemoryId, new_id
 from eunoe.schemas.values import Visibility
 from eunoe.testing.recalling import RecallWorld
@@ -111,3 +112,19 @@ async def test_a_body_moved_to_another_record_does_not_open(world: RecallWorld) 
     one, two = await world.draft("Delivery in the evening"), await world.draft("Delivery in the morning")
     with pytest.raises(SealBroken):
         await world.happens(sample_accepted(structs.replace(two, body=one.body)))
+
+
+async def test_a_closed_generation_takes_no_record_whatever_the_keys_say(world: RecallWorld) -> None:
+    whom = await world.pseudonym(SAMPLE_TENANT, "anna")
+    await world.remember("Delivery in the morning", whom="anna")
+    ref = SubjectRef(subject=whom, generation=1)
+    draft = await world.draft("Delivery to the sister of Boris", whom="boris", about=(whom,))
+    await world.happens(SubjectForgotten(subject=whom, generation=1, records=1))  # keys do not know of it
+    while await world.model.tend(world.prefix()):
+        pass
+    await world.happens(sample_accepted(draft, about=(ref,)))
+    assert await found(world) == []
+    assert await keys(world, "d:") == []
+    later = await world.draft("Delivery to the sister of Boris", whom="boris", about=(whom,))
+    await world.happens(sample_accepted(later, about=(SubjectRef(subject=whom, generation=2),)))
+    assert await found(world) == [later.memory_id]

@@ -19,7 +19,7 @@ def instant(at: Millis | None) -> datetime | None:
     return None if at is None else datetime.fromtimestamp(at / 1_000, UTC)
 
 
-def document_of(  # noqa: PLR0917  # the record, what was read of it, and what it is indexed with
+def document_of(  # the record, what was read of it, and what it is indexed with
     number: int,
     header: EventHeader,
     fact: events.MemoryAccepted | events.MemoryQuarantined,
