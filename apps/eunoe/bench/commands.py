@@ -125,3 +125,21 @@ def search(  # click hands over by name
         return report(sizes, await SearchBench(ground=ground, sizes=sizes, progress=progress).run())
 
     _perform(work, as_json=as_json)
+
+
+@bench.command("end-to-end")
+@_json_option
+@_size("--backlog", default=10_000, help="Commands to measure the stages' capacity with.")
+@_size("--seconds", default=30, help="How long to publish at half of it.")
+@_size("--probes", default=20, help="Commands a second that are searched for.")
+@_size("--partitions", default=2, help="Of the topics.")
+@click.option("--seed", default=1, show_default=True, help="Of the text.")
+def end_to_end(  # click hands over by name
+    as_json: bool, backlog: int, seconds: int, probes: int, partitions: int, seed: int
+) -> None:
+    """From publishing to retrieving, at half the slowest stage's capacity."""
+    from eunoe.bench.end_to_end import measure
+    from eunoe.bench.end_to_end_report import Sizes
+
+    sizes = Sizes(backlog=backlog, seconds=seconds, probes=probes, partitions=partitions, seed=seed)
+    _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json, partitions=partitions)

@@ -24,12 +24,14 @@ from eunoe.stack.throwaway import local_stack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """``settings`` name a principal that may write and read everything. ``redis`` answers in bytes."""
+    """``settings`` name a principal that may write and read everything. ``redis`` answers in bytes. ``folder`` is gone
+    afterwards."""
 
     endpoints: Endpoints
     settings: Settings
     installation: Installation
     redis: Redis
+    folder: Path
 
     @property
     def ours(self) -> bool:
@@ -74,19 +76,26 @@ async def prepared(
     )
     redis = await connect(where.redis)
     try:
-        with tempfile.TemporaryDirectory(prefix="eunoe-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="bench-", dir=_near(where)) as folder:
             async with topic_admin(where.kafka) as admin:
                 await apply_topics(admin, settings.topics, partitions, 1)
             installation = await open_installation(where.kafka, settings.topics)
             await bind_redis(redis, installation)
             settings = await apply_development(settings, installation, Path(folder))
-            ground = Ground(endpoints=where, settings=settings, installation=installation, redis=redis)
+            ground = Ground(
+                endpoints=where, settings=settings, installation=installation, redis=redis, folder=Path(folder)
+            )
             try:
                 yield ground
             finally:
                 await _clean(ground)
     finally:
         await redis.aclose()
+
+
+def _near(where: Endpoints) -> Path | None:
+    """The folder of a stack that started here: whoever clears it up also ends what runs from it."""
+    return where.directory if where.provider == "local" else None
 
 
 async def _clean(ground: Ground) -> None:
