@@ -4,6 +4,7 @@ Ids are text in canonical form: they are keys in Redis and in JSON far more ofte
 UUIDv7 (time-ordered); an id that must come out the same twice is a uuid5 of what it depends on.
 """
 
+import hashlib
 import re
 import secrets
 import time
@@ -58,5 +59,10 @@ def new_id() -> str:
 
 
 def derived_id(*parts: str) -> str:
-    """The uuid5 of ``parts``: the same parts, the same id, in every process."""
-    return str(uuid.uuid5(_NAMESPACE, "\x1f".join(parts)))
+    """The uuid5 of ``parts``: the same parts, the same id, in every process.
+
+    Written out (RFC 9562 §5.5), for it is made for every event: `uuid.uuid5` takes three times as long.
+    """
+    name = hashlib.sha1(_NAMESPACE.bytes + "\x1f".join(parts).encode(), usedforsecurity=False).hexdigest()
+    variant = "89ab"[int(name[16], 16) & 3]
+    return f"{name[:8]}-{name[8:12]}-5{name[13:16]}-{variant}{name[17:20]}-{name[20:32]}"
