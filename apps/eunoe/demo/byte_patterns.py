@@ -117,7 +117,7 @@ _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 
 
 def base64_core(data: bytes, shift: int) -> bytes:
-    """What Base64 makes of ``data`` when ``shift`` bytes (0 to 2) and any others surround it: the certain characters."""
+    """The characters that Base64 makes of ``data`` whatever stands around it, ``shift`` bytes (0 to 2) before it."""
     encoded = base64.b64encode(b"\0" * shift + data).rstrip(b"=")
     first = (0, 2, 3)[shift]
     last = len(encoded) - (1 if (shift + len(data)) % 3 else 0)

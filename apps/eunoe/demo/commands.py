@@ -43,7 +43,7 @@ def _on_scenario(folder: Path, as_json: bool) -> bool:
     from eunoe.demo.document import scenario_document
     from eunoe.demo.run import SERVICES, run_scenario
     from eunoe.demo.scenario import ScenarioError, read_scenario
-    from eunoe.demo.showing import StepLines, console, happened, where_bytes_are
+    from eunoe.demo.showing import StepLines, console, scenario_result
     from eunoe.demo.stand import stack_of_demo
 
     out = console()
@@ -51,7 +51,8 @@ def _on_scenario(folder: Path, as_json: bool) -> bool:
         scenario = read_scenario(folder)
         with stack_of_demo() as (endpoints, own):
             if not as_json:
-                out.print(f"{scenario.title}\nKafka and Redis: {_stack(own)}; services: {SERVICES}", style="dim")
+                said = f"{scenario.title}\nKafka and Redis: {_stack(own)}; services: {SERVICES}"
+                out.print(said, style="dim", soft_wrap=True)
             tell = (lambda _: None) if as_json else StepLines(out)
             run = asyncio.run(run_scenario(endpoints, scenario, tell, own=own))
     except ScenarioError as error:
@@ -59,12 +60,7 @@ def _on_scenario(folder: Path, as_json: bool) -> bool:
     if as_json:
         _print(scenario_document(scenario, run, endpoints))
         return run.passed
-    out.print()
-    out.print(happened(run.looked.facts))
-    out.print(where_bytes_are(run.looked.searched, run.prefix))
-    failed = sum(not step.ok for step in run.steps)
-    said = f"{len(run.steps) - failed} of {len(run.steps)} steps as expected, in {run.seconds:.0f} s"
-    out.print(said, style="bold" if run.passed else "bold red")
+    out.print(scenario_result(run))
     return run.passed
 
 
@@ -77,4 +73,26 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _on_file(file: Path, as_json: bool) -> bool:
-    raise click.UsageError("not yet")
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from eunoe.demo.document import file_document
+    from eunoe.demo.own_file import run_file
+    from eunoe.demo.run import SERVICES
+    from eunoe.demo.showing import console, file_result
+    from eunoe.demo.stand import stack_of_demo
+
+    out, aside = console(), console(stderr=True)
+    lines = file.read_bytes().split(b"\n")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with stack_of_demo() as (endpoints, own):
+        if not as_json:
+            out.print(f"Kafka and Redis: {_stack(own)}; services: {SERVICES}", style="dim", soft_wrap=True)
+        with Progress(*columns, console=aside, disable=not aside.is_terminal) as bar:
+            task = bar.add_task("commands", total=sum(1 for line in lines if line.strip()))
+            work = run_file(endpoints, lines, own=own, progress=lambda steps: bar.advance(task, steps))
+            run = asyncio.run(work)
+    if as_json:
+        _print(file_document(run, endpoints))
+    else:
+        out.print(file_result(run))
+    return run.passed

@@ -1,8 +1,11 @@
 """A demo's result as one JSON document: names, codes and counts, never a text of a memory."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from eunoe.client.ingesting import LineProblem, Report
 from eunoe.demo.byte_search import CONTROL_FORMS, Place, Searched
+from eunoe.demo.own_file import FileRun
 from eunoe.demo.run import SERVICES, Looked, ScenarioRun
 from eunoe.demo.scenario import Scenario
 from eunoe.stack.provider import Endpoints
@@ -21,6 +24,37 @@ def scenario_document(scenario: Scenario, run: ScenarioRun, endpoints: Endpoints
         "steps": [step.document for step in run.steps],
         **looked_document(run.looked),
     }
+
+
+def file_document(run: FileRun, endpoints: Endpoints) -> dict[str, Any]:
+    report = run.report
+    return {
+        "demo": "a file of your own",
+        "passed": run.passed,
+        "seconds": round(run.seconds, 1),
+        "stack": endpoints.provider,
+        "services": SERVICES,
+        "outcomes": dict(outcomes(report)),
+        "problems": [{"line": each.line, "problem": each.problem} for each in problems(report)],
+        "searches": [
+            {"line": each.line, "query": each.query, "found": each.found, "rank": each.rank} for each in run.searches
+        ],
+        **looked_document(run.looked),
+    }
+
+
+def outcomes(report: Report) -> Iterator[tuple[str, int]]:
+    """Name and count."""
+    for name in ("published", "accepted", "quarantined", "duplicate", "done"):
+        yield name, getattr(report, name)
+    for reason, count in sorted(report.rejected.items()):
+        yield f"rejected: {reason}", count
+    yield "failed lines", len(report.failed)
+
+
+def problems(report: Report) -> list[LineProblem]:
+    """What was not sent and what was refused, by line."""
+    return sorted((*report.failed, *report.refused), key=lambda each: each.line)
 
 
 def looked_document(looked: Looked) -> dict[str, Any]:

@@ -1,20 +1,25 @@
 """What the log says has happened: the facts on ``memory-lifecycle``, counted, and the sealed bodies they carry."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from eunoe.demo.byte_places import read_topics
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.events import CommandRejected, MemoryAccepted, MemoryQuarantined, PartitionOpened
+from eunoe.schemas.ids import Offset, Partition
 from eunoe.schemas.topics import Topic
 
 
 @dataclass(slots=True)
 class LogFacts:
-    """``counts`` by tenant and fact; a refusal with its reason. ``sealed``: the body of every record ever taken in."""
+    """``counts`` by tenant and fact; a refusal with its reason. ``sealed``: the body of every record ever taken in.
+
+    ``ends``: by partition, the position after the last fact, as a consistency token has it.
+    """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    ends: dict[Partition, Offset] = field(default_factory=lambda: defaultdict(lambda: Offset(0)))
     sealed: list[bytes] = field(default_factory=list, repr=False)
 
     @property
@@ -31,6 +36,7 @@ async def read_log(bootstrap: str, installation: Installation) -> LogFacts:
     async for record in read_topics(bootstrap, counts, "read_committed"):
         event = EVENTS.decode(record.value or b"")
         fact = event.fact
+        found.ends[Partition(record.partition)] = Offset(record.offset + 1)
         if isinstance(fact, PartitionOpened):
             continue
         name = type(fact).__name__

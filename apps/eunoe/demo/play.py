@@ -139,7 +139,7 @@ class Player:
         end = self._ends.get(step.at_expiry_of or "")
         if end is None:
             raise ScenarioError(f"step {step.number}", "at_expiry_of names no memory that a search has found")
-        while (left := end - self.clock.now()) > 0:
+        while (left := end - self.clock.now()) > 0:  # noqa: ASYNC110 - what is waited for is time itself
             await asyncio.sleep(left / 1_000)
 
     def _line(self, step: Step) -> Fields:

@@ -1,6 +1,6 @@
 """The demo for people: a line per step, then what happened and where the bytes are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from rich.console import Console, Group, RenderableType
@@ -8,17 +8,20 @@ from rich.table import Table
 from rich.text import Text
 
 from eunoe.demo.byte_search import BROKER_FILES, RECORDS, REDIS, REDIS_FILES, SEGMENTS, Place, Searched
-from eunoe.demo.document import WORDING
+from eunoe.demo.document import WORDING, outcomes, problems
 from eunoe.demo.log_facts import LogFacts
+from eunoe.demo.own_file import FileRun
 from eunoe.demo.play import Played
+from eunoe.demo.run import Looked, ScenarioRun
 from eunoe.demo.scenario import Fields
 
 _PAGE: Final = 120
 """Columns where no terminal says how many it has."""
+_SHOWN: Final = 20
 
 
-def console() -> Console:
-    made = Console(highlight=False, emoji=False)
+def console(*, stderr: bool = False) -> Console:
+    made = Console(highlight=False, emoji=False, stderr=stderr)
     if not made.is_terminal:
         made.width = _PAGE
     return made
@@ -47,7 +50,8 @@ class StepLines:
             self._out.print(Text(f"            expected {expected}", style="red"), soft_wrap=True)
         if "from_offset" in played.seen:
             offset = played.seen["from_offset"]
-            self._out.print(Text(f"            offset {offset} of memory-lifecycle: {WORDING}", style="dim"))
+            said = Text(f"            offset {offset} of memory-lifecycle: {WORDING}", style="dim")
+            self._out.print(said, soft_wrap=True)
 
 
 def seen_text(played: Played) -> str:
@@ -94,6 +98,37 @@ def _value(value: Any) -> str:
     return ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
 
 
+def scenario_result(run: ScenarioRun) -> RenderableType:
+    """All that follows the steps."""
+    good = sum(step.ok for step in run.steps)
+    said = f" {good} of {len(run.steps)} steps as expected, in {run.seconds:.0f} s"
+    return Group("", *_looked(run.looked, run.prefix), Text.assemble(mark(good == len(run.steps)), said))
+
+
+def file_result(run: FileRun) -> RenderableType:
+    """Outcomes, searches, facts and bytes."""
+    listed = [Text(f"line {each.line}: {each.problem}") for each in problems(run.report)[:_SHOWN]]
+    asked = [
+        [str(each.line), each.query, str(each.found), "not found" if each.rank is None else f"number {each.rank}"]
+        for each in run.searches
+    ]
+    said = f" {run.report.published} commands, in {run.seconds:.0f} s"
+    return Group(
+        *listed,
+        _table("Outcomes", ["outcome", "count"], [[name, str(count)] for name, count in outcomes(run.report)]),
+        _table("Searches in records' own words", ["line", "query", "found", "the record itself"], asked),
+        *_looked(run.looked, run.prefix),
+        Text.assemble(mark(run.passed), said),
+    )
+
+
+def _looked(looked: Looked, prefix: str) -> Iterator[RenderableType]:
+    yield happened(looked.facts)
+    yield from where_bytes_are(looked.searched, prefix)
+    if left := looked.texts.left_out:
+        yield Text(f"         {left} texts are part of what is stored in the clear by design, and were not looked for")
+
+
 def happened(facts: LogFacts) -> RenderableType:
     """Facts by tenant."""
     tenants = sorted({tenant for tenant, _ in facts.counts})
@@ -102,7 +137,7 @@ def happened(facts: LogFacts) -> RenderableType:
     return _table("What happened: the facts on memory-lifecycle", ["fact", *tenants], rows)
 
 
-def where_bytes_are(searched: Searched, prefix: str) -> RenderableType:
+def where_bytes_are(searched: Searched, prefix: str) -> Iterator[RenderableType]:
     """A row per topic (its records as decoded, and its segment files), and one for everything else."""
     topics = sorted({each.topic for each in searched.places if each.topic is not None})
     by_name = {(each.group, each.topic): each for each in searched.places}
@@ -111,9 +146,8 @@ def where_bytes_are(searched: Searched, prefix: str) -> RenderableType:
         if place := by_name.get((group, None)):
             rows.append([group, str(len(place.items)), _size(place.bytes), "", *_findings(searched, [place])])
     columns = ["where", "items", "bytes", "segment files", "plaintexts", "sealed bodies", "control"]
-    table = _table("Where the bytes are", columns, rows)
-    good = searched.clean
-    return Group(table, Text.assemble(mark(good), f" {searched.conclusion}"))
+    yield _table("Where the bytes are", columns, rows)
+    yield Text.assemble(mark(searched.clean), f" {searched.conclusion}")
 
 
 def _topic_row(searched: Searched, topic: str, prefix: str, by_name: dict[tuple[str, str | None], Place]) -> list[str]:
