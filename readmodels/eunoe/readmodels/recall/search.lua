@@ -131,20 +131,29 @@ end
 
 local function number_of(member) return (struct.unpack('>I5', member)) end
 
--- The best k members, best first; equal totals (to 1e-5, above what rounding a posting's impact loses) by number.
+-- Whether a total comes before another: equal ones (to 1e-5, above what rounding a posting's impact loses) by number.
+local function precedes(value, member, other, other_member)
+  local difference = value - other
+  if difference > 1e-5 then return true end
+  return difference >= -1e-5 and number_of(member) < number_of(other_member)
+end
+
+-- The best k members, best first.
 local function best(q, k)
-  local top, keyed, size, total = {}, {}, 0, q.total
-  for _, member in ipairs(q.all) do
-    local value = math.floor(total[member] * 1e5 + 0.5)
-    if size < k or value >= keyed[size] then
-      local at = size + 1
-      while at > 1 and (keyed[at - 1] < value
-          or (keyed[at - 1] == value and number_of(member) < number_of(top[at - 1]))) do
-        top[at], keyed[at] = top[at - 1], keyed[at - 1]
+  local top, totals, size, total, floor = {}, {}, 0, q.total, -1
+  local all = q.all
+  for i = 1, q.size do
+    local member = all[i]
+    local value = total[member]
+    if value >= floor and (size < k or precedes(value, member, totals[k], top[k])) then
+      if size < k then size = size + 1 end
+      local at = size
+      while at > 1 and precedes(value, member, totals[at - 1], top[at - 1]) do
+        top[at], totals[at] = top[at - 1], totals[at - 1]
         at = at - 1
       end
-      top[at], keyed[at] = member, value
-      if size < k then size = size + 1 else top[k + 1], keyed[k + 1] = nil, nil end
+      top[at], totals[at] = member, value
+      if size == k then floor = totals[k] - 1e-5 end
     end
   end
   return top
@@ -172,7 +181,7 @@ end
 -- Whether no record that is not a candidate yet can be among the best k.
 local function is_enough(q, lists, k)
   if q.size < k then return false end
-  if q.size > 1.5 * q.raised then raise(q, lists, k) end
+  if q.size > 2 * q.raised then raise(q, lists, k) end
   local rest = rests(q, lists)
   return math.max(rest[1], rest[2]) + q.confidence + q.recency < q.least
 end
