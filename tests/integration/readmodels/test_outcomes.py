@@ -81,6 +81,27 @@ async def test_thousands_wait_with_few_questions(log: Log) -> None:
     assert asked < count / 5
 
 
+async def test_one_who_comes_late_is_answered_though_nothing_moves(log: Log) -> None:
+    await log.write(event(1))
+    await log.fold(OutcomesModel(log.redis))
+    async with aclosing(OutcomeReader(log.redis, log.installation)) as reader:
+        pending = asyncio.create_task(reader.wait(SAMPLE_TENANT, command(2), 20))
+        with pytest.raises(NoOutcome):
+            await reader.wait(SAMPLE_TENANT, command(3), 0.1)
+        assert (await reader.wait(SAMPLE_TENANT, command(1), 5)).command_id == command(1)
+        pending.cancel()
+
+
+async def test_while_nothing_moves_only_watermarks_are_asked_for(log: Log) -> None:
+    await log.redis.config_resetstat()
+    async with aclosing(OutcomeReader(log.redis, log.installation)) as reader:
+        with pytest.raises(NoOutcome):
+            await reader.wait(SAMPLE_TENANT, command(1), 0.5)
+    stats = await log.redis.info("commandstats")
+    assert stats["cmdstat_mget"]["calls"] == 1
+    assert stats["cmdstat_hget"]["calls"] > 5
+
+
 async def test_nothing_is_asked_while_nobody_waits(log: Log) -> None:
     async with aclosing(OutcomeReader(log.redis, log.installation)) as reader:
         with pytest.raises(NoOutcome):

@@ -41,6 +41,19 @@ class Noted:
         return [(("HSET", prefix.key("seen"), each.offset, each.value.header.command_id),) for each in records]
 
 
+class Gated(Noted):
+    """Waits at its first record until the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.gate = asyncio.Event(), asyncio.Event()
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
+        self.reached.set()
+        await self.gate.wait()
+        return await super().fold(prefix, records)
+
+
 def event(name: str) -> Event:
     return sample_event(
         CommandRejected(command="RememberMemory", reason=Reason.NOT_FOUND), command_id=CommandId(sample_id(name))
@@ -216,8 +229,23 @@ async def test_a_log_cut_off_beyond_the_watermark_is_refused_and_not_skipped(log
     assert await log.contents("noted") == kept
 
 
+async def test_a_log_cut_off_ahead_of_a_slow_lane_is_refused_and_not_jumped_over(log: Log) -> None:
+    """The consumer's own answer would be to reset its position."""
+    model = Gated()
+    lane = log.lane(model, client_settings={"max_partition_fetch_bytes": 1})
+    async with running(lane, quiet=True) as (task,):
+        await asyncio.wait_for(model.reached.wait(), SOON)
+        for number in range(10):
+            await log.write(event(f"c{number}"))
+        await log.cut_off_before(await log.end())
+        model.gate.set()
+        await until(task.done)
+    with pytest.raises(LogStartMovedOn):
+        await task
+    assert len(model.folded) < 10
+
+
 async def test_a_log_cut_off_under_a_running_lane_is_refused_too(log: Log) -> None:
-    """The consumer's own policy for such an offset would be to jump."""
     await log.write(*events(0, 5))
     model = Noted()
     lane = log.lane(model)
