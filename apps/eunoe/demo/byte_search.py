@@ -8,7 +8,7 @@ and is not `clean`. Both are removed afterwards. Findings name places, kinds and
 import base64
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,15 +17,16 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 from redis.asyncio import Redis
 
-from eunoe.demo.byte_patterns import Patterns, Wanted
+from eunoe.demo.byte_patterns import LEAST_BYTES, Patterns, Wanted
 from eunoe.demo.byte_places import Chunk, files, records, redis_values
 from eunoe.runtime.kafka import topic_admin
 
-RECORDS: Final = "records"
+RECORDS: Final = "records of topics"
 SEGMENTS: Final = "segment files"
+BROKER_FILES: Final = "other files of the broker"
 REDIS: Final = "Redis keys and values"
 REDIS_FILES: Final = "Redis files"
-BROKER_FILES: Final = "other files of the broker"
+GROUPS: Final = (RECORDS, SEGMENTS, BROKER_FILES, REDIS, REDIS_FILES)
 CONTROL_FORMS: Final = frozenset({"utf-8", "utf-16-le", "base64"})
 _SCRATCH: Final = "byte-search-control"
 
@@ -51,8 +52,8 @@ class Where:
 class Place:
     """What was looked at in one place (``topic`` where it is one), and what was found there.
 
-    ``items`` counts records, files or keys. ``found``: by kind, how many texts; ``sealed``: indexes of the sealed bytes
-    seen here.
+    ``items``: the records, files or keys. ``indexes``: of the texts found here, with the forms they were found in;
+    ``control``: the forms of the control; ``sealed``: indexes of the sealed bodies seen.
     """
 
     group: str
@@ -70,7 +71,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """The findings. ``missed``: groups of places in which the control was not found in every form."""
+    """The findings. ``missed``: kinds of places in which the control was not found in every form; ``unseen``: those
+    that hold every sealed body and in which one was not seen; ``files``: whether files were searched."""
 
     texts: tuple[Wanted, ...]
     sealed: int
@@ -78,6 +80,8 @@ class Searched:
     places: tuple[Place, ...]
     control_in: tuple[str, ...]
     missed: tuple[str, ...]
+    unseen: tuple[str, ...]
+    files: bool
 
     @property
     def found(self) -> int:
@@ -86,8 +90,8 @@ class Searched:
 
     @property
     def clean(self) -> bool:
-        """No text found, by a search that found its control everywhere it looked."""
-        return not self.found and not self.missed
+        """No text found, by a search that found its control and the sealed bodies where they are."""
+        return not (self.found or self.missed or self.unseen)
 
     @property
     def bytes(self) -> int:
@@ -99,20 +103,25 @@ class Searched:
     @property
     def conclusion(self) -> str:
         said = (
-            f"searched {self.bytes / 1e6:.1f} MB for {len(self.texts) - self.too_short} plaintexts in every form: "
-            f"{self.found} found; the planted control was found in {', '.join(self.control_in) or 'no place'}"
+            f"searched {self.bytes / 1e6:.1f} MB: {self.found} of {len(self.texts) - self.too_short} plaintexts found; "
+            f"the planted control was found in {', '.join(self.control_in) or 'no place'}"
         )
         if self.missed:
-            said += f" but NOT in {', '.join(self.missed)}: this search proves nothing there"
+            said += f" but NOT in {', '.join(self.missed)}: there this search proves nothing"
+        if self.unseen:
+            said += f"; sealed bodies that must be in {', '.join(self.unseen)} were not seen there"
+        if not self.files:
+            said += "; the files of this Kafka and Redis cannot be reached from here"
         if self.too_short:
-            said += f"; {self.too_short} too short to be told from chance were not looked for"
+            said += f"; {self.too_short} texts of under {LEAST_BYTES} bytes cannot be told from chance: not looked for"
         return said
 
 
 async def search_bytes(where: Where, texts: Sequence[Wanted], sealed: Sequence[bytes] = ()) -> Searched:
     """Look for every one of ``texts`` in every place of ``where``.
 
-    ``sealed`` are ciphertexts known to be stored: where they are seen, the search has looked where memories lie.
+    ``sealed`` are ciphertexts known to be stored: where they are seen, the search has looked where memories lie. Each
+    must be seen among the records, and in the segment files where those are searched.
     Blocks the loop for parts of a second while it reads files. Raises what Kafka and Redis raise.
     """
     control = f"control-{secrets.token_hex(12)}"
@@ -145,24 +154,30 @@ async def search_bytes(where: Where, texts: Sequence[Wanted], sealed: Sequence[b
             look(REDIS_FILES, chunk)
         if where.redis_folders and await _appends(where.redis):
             expected.add(REDIS_FILES)
-    return _searched(tuple(texts), patterns, len(sealed), tuple(found.values()), expected)
+    return Searched(
+        texts=tuple(texts),
+        sealed=len(sealed),
+        too_short=len(patterns.too_short),
+        places=tuple(found.values()),
+        files=bool(where.kafka_folders),
+        **_proofs(found.values(), expected, len(sealed)),
+    )
 
 
-def _searched(
-    texts: tuple[Wanted, ...], patterns: Patterns, sealed: int, places: tuple[Place, ...], expected: set[str]
-) -> Searched:
+def _proofs(places: Iterable[Place], expected: set[str], sealed: int) -> dict[str, tuple[str, ...]]:
+    """In which kinds of places the search has proved that it sees what is there, and where it has not."""
     forms: dict[str, set[str]] = {group: set() for group in expected}
+    bodies: dict[str, set[int]] = {group: set() for group in expected & {RECORDS, SEGMENTS}}
     for place in places:
         forms.setdefault(place.group, set()).update(place.control)
+        if place.group in bodies:
+            bodies[place.group] |= place.sealed
     complete = {group for group, seen in forms.items() if seen >= CONTROL_FORMS}
-    return Searched(
-        texts=texts,
-        sealed=sealed,
-        too_short=len(patterns.too_short),
-        places=places,
-        control_in=tuple(sorted(complete)),
-        missed=tuple(sorted(expected - complete)),
-    )
+    return {
+        "control_in": tuple(group for group in GROUPS if group in complete),
+        "missed": tuple(group for group in GROUPS if group in expected - complete),
+        "unseen": tuple(group for group in GROUPS if group in bodies and len(bodies[group]) < sealed),
+    }
 
 
 @asynccontextmanager

@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
+
+T = TypeVar("T")
 
 _PLACES: Final = (
     Path(__file__).resolve().parents[3] / "examples" / "support",  # a clone
@@ -49,7 +53,7 @@ def _on_scenario(folder: Path, as_json: bool) -> bool:
     out = console()
     try:
         scenario = read_scenario(folder)
-        with stack_of_demo() as (endpoints, own):
+        with _started(stack_of_demo()) as (endpoints, own):
             if not as_json:
                 said = f"{scenario.title}\nKafka and Redis: {_stack(own)}; services: {SERVICES}"
                 out.print(said, style="dim", soft_wrap=True)
@@ -62,6 +66,17 @@ def _on_scenario(folder: Path, as_json: bool) -> bool:
         return run.passed
     out.print(scenario_result(run))
     return run.passed
+
+
+@contextmanager
+def _started(stack: AbstractContextManager[T]) -> Iterator[T]:
+    """Says that it takes a while, until it is there."""
+    from eunoe.demo.showing import console
+
+    with ExitStack() as closing:
+        with console(stderr=True).status("Starting Kafka and Redis (the first time downloads about 58 MB) …"):
+            there = closing.enter_context(stack)
+        yield there
 
 
 def _stack(own: bool) -> str:
@@ -84,7 +99,7 @@ def _on_file(file: Path, as_json: bool) -> bool:
     out, aside = console(), console(stderr=True)
     lines = file.read_bytes().split(b"\n")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with stack_of_demo() as (endpoints, own):
+    with _started(stack_of_demo()) as (endpoints, own):
         if not as_json:
             out.print(f"Kafka and Redis: {_stack(own)}; services: {SERVICES}", style="dim", soft_wrap=True)
         with Progress(*columns, console=aside, disable=not aside.is_terminal) as bar:

@@ -82,6 +82,8 @@ def bytes_document(searched: Searched) -> dict[str, Any]:
             "found_in": list(searched.control_in),
             "missed_in": list(searched.missed),
         },
+        "sealed_bodies_unseen_in": list(searched.unseen),
+        "files_searched": searched.files,
         "places": [_place(searched, each) for each in searched.places],
     }
 

@@ -45,6 +45,7 @@ class StepLines:
             self._out.print(Text(f"\n{self._chapter}", style="bold"))
         said = Text.assemble(" ", mark(played.ok), f" {played.step.say}: ", (seen_text(played), "cyan"))
         self._out.print(said, soft_wrap=True)
+        self._out.file.flush()  # whoever reads a pipe wants it now too
         if not played.ok:
             expected = ", ".join(f"{name} {_value(value)}" for name, value in played.step.expect.items())
             self._out.print(Text(f"            expected {expected}", style="red"), soft_wrap=True)
@@ -102,7 +103,7 @@ def scenario_result(run: ScenarioRun) -> RenderableType:
     """All that follows the steps."""
     good = sum(step.ok for step in run.steps)
     said = f" {good} of {len(run.steps)} steps as expected, in {run.seconds:.0f} s"
-    return Group("", *_looked(run.looked, run.prefix), Text.assemble(mark(good == len(run.steps)), said))
+    return Group(*_looked(run.looked, run.prefix), Text.assemble(mark(good == len(run.steps)), said))
 
 
 def file_result(run: FileRun) -> RenderableType:
@@ -145,7 +146,7 @@ def where_bytes_are(searched: Searched, prefix: str) -> Iterator[RenderableType]
     for group in (BROKER_FILES, REDIS, REDIS_FILES):
         if place := by_name.get((group, None)):
             rows.append([group, str(len(place.items)), _size(place.bytes), "", *_findings(searched, [place])])
-    columns = ["where", "items", "bytes", "segment files", "plaintexts", "sealed bodies", "control"]
+    columns = ["where", "items", "decoded", "segment files", "plaintexts", "sealed bodies", "control"]
     yield _table("Where the bytes are", columns, rows)
     yield Text.assemble(mark(searched.clean), f" {searched.conclusion}")
 
@@ -155,7 +156,7 @@ def _topic_row(searched: Searched, topic: str, prefix: str, by_name: dict[tuple[
     places = [each for each in (decoded, segments) if each is not None]
     return [
         f"topic {topic.removeprefix(prefix)}",
-        "0" if decoded is None else str(len(decoded.items)),
+        "" if decoded is None else str(len(decoded.items)),
         "" if decoded is None else _size(decoded.bytes),
         "" if segments is None else _size(segments.bytes),
         *_findings(searched, places),
@@ -173,10 +174,10 @@ def _size(count: int) -> str:
     return f"{count / 1e3:,.1f} kB"
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
+    table = Table()
     for at, column in enumerate(columns):
-        table.add_column(column, justify="left" if at == 0 else "right")
+        table.add_column(column, justify="left" if at == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    return table
+    return Group("", Text(title, style="bold"), table)

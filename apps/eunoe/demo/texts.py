@@ -20,13 +20,6 @@ class Texts:
     wanted: tuple[Wanted, ...] = field(repr=False)
     left_out: int
 
-    def counts(self) -> dict[str, int]:
-        """How many of each kind."""
-        found: dict[str, int] = {}
-        for each in self.wanted:
-            found[each.kind] = found.get(each.kind, 0) + 1
-        return found
-
 
 def texts_of(lines: Iterable[Fields], clear: Iterable[str], words: Iterable[str] = ()) -> Texts:
     """The texts of ``lines`` and the single ``words``. ``clear``: further texts that are stored in the clear (the
