@@ -86,7 +86,7 @@ def sealed_size(plaintext_bytes: int) -> int:
     return (plaintext_bytes // PAD_BLOCK + 1) * PAD_BLOCK + OVERHEAD
 
 
-def body_aad(  # noqa: PLR0917  # exactly the fields of DESIGN §5, each a type of its own
+def body_aad(  # exactly the fields of DESIGN §5, each a type of its own
     log_id: LogId,
     tenant: TenantId,
     incarnation: int,

@@ -69,7 +69,7 @@ class MemoryReader:
     gate: ReadGate
     clock: Callable[[], Millis]
     analyser: Callable[[TenantId], Analyser] = one_analyser
-    ranking: Passes | AnyRanking = field(default_factory=Passes)
+    ranking: Passes | AnyRanking = field(default_factory=Bm25)
     built_with: Bm25 = field(default_factory=Bm25)
     estimate: TokenEstimator = conservative_tokens
     settings: ReaderSettings = field(default_factory=ReaderSettings)
@@ -102,8 +102,8 @@ class MemoryReader:
         ``as_of``: expiry and validity are judged at that instant, and what came later is left out; what has been
         removed since (superseded, retracted, swept, forgotten) does not come back. ``after``: a consistency token;
         waits until the model has it, at most ``timeout`` seconds. Raises `ReadRefused`, `BadScope`, `BadToken`,
-        `ForeignToken`, `UnknownPlace`, `NotYet`, `TooStale`, `StoreUnavailable`. ``ranking``: `Passes`, or a bare
-        formula for one pass, which takes a third of the time and orders a little worse (docs/ranking.md).
+        `ForeignToken`, `UnknownPlace`, `NotYet`, `TooStale`, `StoreUnavailable`. ``ranking``: a formula for one
+        pass, or `Passes` for feedback and neighbours too: a little better, several times slower (docs/ranking.md).
         """
         self._check_sizes(limit, budget)
         filters = self._filters(scope, as_of)
