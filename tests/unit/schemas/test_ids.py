@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from eunoe.schemas.ids import Millis, derived_id, is_uuid, uuid7
 
-_TEXT = st.text(st.characters(exclude_categories=("Cs",)))
+_TEXT = st.text(st.characters(codec="utf-8"))
 
 
 @given(st.lists(_TEXT, min_size=1, max_size=5))
