@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -143,3 +143,12 @@ def end_to_end(  # click hands over by name
 
     sizes = Sizes(backlog=backlog, seconds=seconds, probes=probes, partitions=partitions, seed=seed)
     _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json, partitions=partitions)
+
+
+@bench.command()
+@click.argument("files", type=click.File("rb"), nargs=-1, required=True)
+def render(files: tuple[IO[bytes], ...]) -> None:
+    """Markdown of results that `--json` printed, as docs/benchmarks.md has it."""
+    from eunoe.bench.showing import render as rendered
+
+    click.echo(rendered(json.loads(each.read()) for each in files), nl=False)

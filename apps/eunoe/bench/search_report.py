@@ -26,13 +26,15 @@ def report(sizes: Sizes, scopes: Sequence[Scope]) -> Findings:
         },
         figures=tuple(figure for scope in scopes for figure in _figures(scope)),
         bars=tuple(bar for scope in scopes for bar in _bars(scope)),
-        grids=(_latencies(scopes), _caps(scopes)),
+        grids=(_latencies(scopes), _caps(scopes), _loads(scopes)),
         notes=(
             "Words follow Zipf's law (rank r with probability ~ 1/r, 20,000 words); queries draw from the same "
-            "distribution. Each word is filed, and asked for, as itself and by its first letters: twenty postings a "
-            "record, ten lists a query.",
-            "A search is one call of MemoryReader.search, one after the other: analysing, one Function call, opening "
-            "and checking the bodies. The percentile of each round is taken, the median of the rounds shown.",
+            "distribution. Records have five to fifteen words. Each word is filed, and asked for, as itself and by its "
+            "first letters: twenty postings a record, ten lists a query.",
+            "A search is one MemoryReader.search, one after the other: analysing, Function calls, opening and checking "
+            "the bodies. The percentile of each round is taken, the median of the rounds shown.",
+            "Recall: a record that scores as high as the exact tenth counts, for many score the same; beside it the "
+            "share of the same records.",
             "All passes is the default: three Function calls a search. One pass leaves out feedback and neighbours.",
             "All tenants share one partition. Growth compares the same queries before and after the largest scope "
             "was loaded, by the mean time inside Redis.",
@@ -53,9 +55,14 @@ def _bars(scope: Scope) -> Iterable[Bar]:
         if scope.records in LIMITS_MS:
             found = statistics.median(each.at(0.99) for each in rounds)
             yield Bar(name=f"{at}, p99", found=found, wanted=LIMITS_MS[scope.records], unit="ms", side="at most")
-        recall = scope.compared[ranking].recall
+        compared = scope.compared.get(ranking)
         yield Bar(
-            name=f"{at}, recall@10 of capped against exact", found=recall, wanted=_RECALL, unit="", side="at least"
+            name=f"{at}, recall@10 of capped against exact",
+            found=None if compared is None else compared.recall,
+            wanted=_RECALL,
+            unit="",
+            side="at least",
+            note="an exact search would block a Redis that is not ours" if compared is None else "",
         )
         if crowded := scope.crowded[ranking]:
             growth = _typical(crowded) / _typical(rounds)
@@ -92,16 +99,16 @@ def _latencies(scopes: Sequence[Scope]) -> Grid:
 
 
 def _caps(scopes: Sequence[Scope]) -> Grid:
-    columns = (
-        "records in scope", "ranking", "recall@10", "searches capped", "exact p50 (ms)", "records found",
-        "bytes/record", "loaded, records/s",
-    )  # fmt: skip
+    columns = ("records in scope", "ranking", "queries", "recall@10", "same records", "capped", "exact p50 (ms)")
     rows = tuple(
-        (
-            f"{scope.records:,}", ranking, each.recall, each.capped, each.exact_ms, each.found,
-            round(scope.bytes_a_record), round(scope.loaded_a_second),
-        )
+        (f"{scope.records:,}", ranking, each.queries, each.recall, each.same, each.capped, each.exact_ms)
         for scope in scopes
         for ranking, each in scope.compared.items()
-    )  # fmt: skip
-    return Grid(title="Capped against exact, and what a record takes", columns=columns, rows=rows)
+    )
+    return Grid(title="Capped against exact (shares)", columns=columns, rows=rows)
+
+
+def _loads(scopes: Sequence[Scope]) -> Grid:
+    columns = ("records in scope", "bytes in Redis a record", "loaded, records/s")
+    rows = tuple((f"{each.records:,}", round(each.bytes_a_record), round(each.loaded_a_second)) for each in scopes)
+    return Grid(title="What a scope takes", columns=columns, rows=rows)

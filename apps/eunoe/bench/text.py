@@ -33,6 +33,10 @@ class ZipfText:
             found[self.word()] = None
         return tuple(found)
 
+    def varied(self, least: int, most: int) -> str:
+        """A `sentence` of ``least`` to ``most`` words, each length as likely."""
+        return self.sentence(self._random.randint(least, most))
+
     def sentence(self, words: int) -> str:
         """``words`` distinct words, a capital and a full stop."""
         return " ".join(self.distinct(words)).capitalize() + "."
