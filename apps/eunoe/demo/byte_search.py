@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 from eunoe.demo.byte_patterns import LEAST_BYTES, Patterns, Wanted
 from eunoe.demo.byte_places import Chunk, files, records, redis_values
 from eunoe.runtime.kafka import topic_admin
+from eunoe.runtime.lane import heed_cancellation
 
 RECORDS: Final = "records of topics"
 SEGMENTS: Final = "segment files"
@@ -149,6 +150,7 @@ async def search_bytes(where: Where, texts: Sequence[Wanted], sealed: Sequence[b
         for chunk in files([("", each) for each in where.kafka_folders], patterns.longest):
             look(SEGMENTS if chunk.place else BROKER_FILES, chunk)
         async for chunk in redis_values(where.redis, where.keys):
+            heed_cancellation()
             look(REDIS, chunk)
         for chunk in files([("", each) for each in where.redis_folders], patterns.longest):
             look(REDIS_FILES, chunk)

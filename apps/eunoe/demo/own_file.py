@@ -16,6 +16,7 @@ from eunoe.demo.run import Looked, clients, look
 from eunoe.demo.scenario import Fields
 from eunoe.demo.stand import Stand, prepared
 from eunoe.readmodels.recall.errors import BadScope
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.ids import TenantId
 from eunoe.schemas.outcomes import Token
 from eunoe.schemas.policy_file import development_policy_text
@@ -89,6 +90,7 @@ async def _ingest(known: Mapping[str, Memory], lines: Sequence[bytes], progress:
     total = Report()
     at = 0
     for sender, run in groupby(lines, key=_sender):
+        heed_cancellation()
         batch = list(run)
         part = await ingest(known[sender], batch, timeout=_OUTCOME_S, progress=progress)
         for name in ("published", "accepted", "quarantined", "duplicate", "done"):

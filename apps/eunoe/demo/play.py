@@ -12,6 +12,7 @@ from eunoe.client.memory import Memory
 from eunoe.demo.scenario import Fields, Scenario, ScenarioError, Step
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.runtime.clock import Clock
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.ids import Millis
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 
@@ -64,9 +65,11 @@ class Player:
                 await self._until_end_of(step)
             seen = await self._seen(step)
             while not fits(step.expect, seen) and time.monotonic() - started < step.within:
+                heed_cancellation()
                 await asyncio.sleep(_PAUSE_S)
                 seen = await self._seen(step)
             ok = fits(step.expect, seen)
+            heed_cancellation()  # redis-py's wait_for swallows a Ctrl-C that comes just as its write is done
             yield Played(step=step, seen=seen, ok=ok, seconds=time.monotonic() - started)
 
     async def _seen(self, step: Step) -> Fields:

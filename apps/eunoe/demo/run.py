@@ -14,6 +14,7 @@ from eunoe.demo.scenario import Scenario
 from eunoe.demo.stand import Stand, prepared
 from eunoe.demo.texts import Texts, texts_of
 from eunoe.runtime.clock import SystemClock
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.ids import PrincipalName
 from eunoe.stack.provider import Endpoints
 from eunoe.worker.embedded import running_services
@@ -83,6 +84,8 @@ async def run_scenario(endpoints: Endpoints, scenario: Scenario, tell: Tell, *, 
 async def look(stand: Stand, lines: Iterable[Any], clear: Iterable[str], words: Iterable[str] = ()) -> Looked:
     """The log's facts, and the search for the plaintexts of ``lines`` in everything that was stored."""
     facts = await read_log(stand.settings.kafka, stand.installation)
+    heed_cancellation()
     texts = texts_of(lines, clear, words)
     searched = await search_bytes(stand.where, texts.wanted, facts.sealed)
+    heed_cancellation()
     return Looked(facts=facts, texts=texts, searched=searched)
