@@ -18,6 +18,7 @@ from eunoe.client.lines import line_of
 from eunoe.client.memory import Memory
 from eunoe.readmodels.recall.candidates import AnyRanking
 from eunoe.readmodels.recall.rank import Overlap
+from eunoe.readmodels.recall.rank_passes import Passes
 from eunoe.readmodels.recall.scope import ReadScope
 from eunoe.schemas.ids import AgentId, MemoryId, TenantId
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
@@ -26,7 +27,11 @@ from eunoe.worker.embedded import running_services
 DEPTHS: Final = (5, 10, 20)
 DEFAULT: Final = "eunoe, default ranking"
 BASELINE: Final = "bm25s"
-_RANKINGS: Final[tuple[tuple[str, AnyRanking | None], ...]] = ((DEFAULT, None), ("eunoe, Overlap", Overlap()))
+_RANKINGS: Final[tuple[tuple[str, Passes | AnyRanking | None], ...]] = (
+    (DEFAULT, None),
+    ("eunoe, all passes", Passes()),
+    ("eunoe, Overlap", Overlap()),
+)
 _AGENT: Final = AgentId("locomo")
 _PURPOSE: Final = "recall"
 _TTL: Final = "P365D"
@@ -151,7 +156,7 @@ async def _ask(
     conversations: Sequence[Conversation],
     remembered: _Remembered,
     name: str,
-    ranking: AnyRanking | None,
+    ranking: Passes | AnyRanking | None,
 ) -> tuple[Run, list[float]]:
     """The answers, and how long each search took in seconds."""
     answers: list[Answer] = []

@@ -41,10 +41,9 @@ _BUSY_MS: Final = 60_000
 _SHARED_MOST: Final = 20_000
 """Records up to which a Redis that is not ours is asked for an exact search, which blocks it."""
 _WARM_UP: Final = 30
-RANKINGS: Final[Mapping[str, Passes]] = MappingProxyType(
-    {"all passes": Passes(), "one pass": Passes(feedback=None, neighbours=None)}
-)
-"""The default first."""
+DEFAULT: Final = "default ranking"
+RANKINGS: Final[Mapping[str, Passes | None]] = MappingProxyType({DEFAULT: None, "all passes": Passes()})
+"""None: whatever a reader does that is not told otherwise."""
 Progress = Callable[[str], None]
 
 
@@ -159,14 +158,13 @@ class SearchBench:
         await Watermark(self.ground.redis, prefix, model.functions).move(steps_of(self.position, to, batch, operations))
         self.position = to
 
-    def _reader(self, ranking: str, cap: int | None = None) -> MemoryReader:
+    def _reader(self, cap: int | None = None) -> MemoryReader:
         return MemoryReader(
             redis=self.ground.redis,
             installation=self.ground.installation,
             keyring=self.sealer.keyring,
             gate=OpenGate(),
             clock=SystemClock().now,
-            ranking=RANKINGS[ranking],
             settings=ReaderSettings(cap=cap),
         )
 
@@ -177,15 +175,15 @@ class SearchBench:
 
     async def _round(self, scope: Scope, ranking: str, number: int) -> Round:
         """The same queries in every scope, ranking and, crowded or not, in every round of the same number."""
-        reader, asked = self._reader(ranking), _scope(scope.records)
+        reader, asked, passes = self._reader(), _scope(scope.records), RANKINGS[ranking]
         queries = self._queries(number)
         for query in self._queries(-1)[:_WARM_UP]:
-            await reader.search(asked, query, limit=LIMIT)
+            await reader.search(asked, query, limit=LIMIT, ranking=passes)
         seconds = []
         async with calls_of(self.ground.redis, "fcall", ours=self.ground.ours) as calls:
             for query in queries:
                 started = time.perf_counter()
-                await reader.search(asked, query, limit=LIMIT)
+                await reader.search(asked, query, limit=LIMIT, ranking=passes)
                 seconds.append(time.perf_counter() - started)
         return Round(seconds, calls)
 
@@ -195,7 +193,8 @@ class SearchBench:
 
     async def _compare(self, scope: Scope, ranking: str) -> Compared:
         """The capped search's ten best against those of a search that reads every list to its end."""
-        capped, exact, asked = self._reader(ranking), self._reader(ranking, _EXACT), _scope(scope.records)
+        capped, exact, asked = self._reader(), self._reader(_EXACT), _scope(scope.records)
+        passes = RANKINGS[ranking]
         same: list[float] = []
         shares: list[float] = []
         times: list[float] = []
@@ -205,9 +204,9 @@ class SearchBench:
         for query in self._queries(0)[: self.sizes.exact]:
             if sum(times) > _EXACT_S and len(times) >= _EXACT_LEAST:
                 break
-            quick = await capped.search(asked, query, limit=LIMIT)
+            quick = await capped.search(asked, query, limit=LIMIT, ranking=passes)
             started = time.perf_counter()
-            whole = await exact.search(asked, query, limit=LIMIT)
+            whole = await exact.search(asked, query, limit=LIMIT, ranking=passes)
             times.append(time.perf_counter() - started)
             wanted = {each.memory_id for each in whole.records}
             if wanted:
