@@ -60,6 +60,7 @@ def _bases() -> tuple[tuple[type[Exception], Exit], ...]:
     from eunoe.crypto.errors import CryptoError, CryptoWorldError, KekUnusable, SecretUnusable
     from eunoe.producers.errors import CallerError
     from eunoe.readmodels.errors import NoOutcome
+    from eunoe.readmodels.recall.analyse_words import LoneSurrogate
     from eunoe.readmodels.recall.errors import BadScope, RecallError
     from eunoe.runtime.errors import RuntimeFault, WorldFault
     from eunoe.runtime.lane import LaneStalled
@@ -72,7 +73,7 @@ def _bases() -> tuple[tuple[type[Exception], Exit], ...]:
     from eunoe.worker.errors import BadAcceptance, RoleUnavailable
 
     usage: tuple[type[Exception], ...] = (SettingsError, UnknownProvider, BadLine, BadScope, BadToken)
-    usage += (CallerError, RoleUnavailable, BadAcceptance, KekUnusable, SecretUnusable)
+    usage += (LoneSurrogate, CallerError, RoleUnavailable, BadAcceptance, KekUnusable, SecretUnusable)
     away = (WorldFault, StackError, CryptoWorldError, RedisError, KafkaError, ConnectionError, TimeoutError)
     ours = (RuntimeFault, CryptoError, RecallError, ProjectionError, SchemaError, PolicyError, LaneStalled)
     return (

@@ -49,7 +49,10 @@ async def _ingest(call: Call, file: Path, wait: bool, timeout: float) -> "Report
             )
 
 
-def _count(file: Path) -> int:
+def _count(file: Path) -> int | None:
+    """How many lines there are; None for a pipe, which can be read only once."""
+    if not file.is_file():
+        return None
     with file.open("rb") as lines:
         return sum(1 for line in lines if line.strip())
 

@@ -51,17 +51,24 @@ class ControlGate:
     def check(self, tenant: TenantId, state: ControlState | None = None) -> PrincipalRule:
         """The caller's rule, if it may read this tenant now. Raises `ReadRefused`."""
         state = state or self._follower.state
-        if state.policy is None:
-            raise ReadRefused(NO_POLICY, tenant)
-        rule = self._authenticated(state.policy)
-        if rule is None:
-            raise ReadRefused(NOT_AUTHENTICATED, tenant)
-        if rule.tenants is not None and tenant not in rule.tenants:
-            raise ReadRefused(FOREIGN_TENANT, tenant)
+        rule = self.belongs(tenant, state)
         if not rule.may(Action.READ, tenant):
             raise ReadRefused(NOT_ALLOWED, tenant)
         if not state.reads_allowed(tenant):
             raise ReadRefused(READS_OFF, tenant)
+        return rule
+
+    def belongs(self, tenant: TenantId, state: ControlState | None = None) -> PrincipalRule:
+        """The caller's rule, if it is who it says and has to do with this tenant at all: enough to ask what became of
+        a command, for who may only write must be able to. Raises `ReadRefused`."""
+        policy = (state or self._follower.state).policy
+        if policy is None:
+            raise ReadRefused(NO_POLICY, tenant)
+        rule = self._authenticated(policy)
+        if rule is None:
+            raise ReadRefused(NOT_AUTHENTICATED, tenant)
+        if rule.tenants is not None and tenant not in rule.tenants:
+            raise ReadRefused(FOREIGN_TENANT, tenant)
         return rule
 
     def _authenticated(self, policy: Policy) -> PrincipalRule | None:

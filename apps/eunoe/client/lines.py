@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from eunoe.client.line_problems import CODE, NAME, UUID, BadLine, described
 from eunoe.schemas.durations import BadDuration, duration_millis
-from eunoe.schemas.ids import Millis
+from eunoe.schemas.ids import Millis, new_id
 from eunoe.schemas.values import (
     ConflictPolicy,
     ExportDeletePolicy,
@@ -28,7 +28,9 @@ Uuid = Annotated[str, Meta(pattern=UUID)]
 Instant = Annotated[datetime, Meta(tz=True)]
 """RFC 3339 with its offset; a naive time is refused, for nobody knows when it is."""
 Confidence = Annotated[float, Meta(ge=0.0, le=1.0)]
-Version = Annotated[int, Meta(ge=0)]
+LARGEST: Final = 2**31 - 1
+"""Of a version or a place in a text."""
+Version = Annotated[int, Meta(ge=0, le=LARGEST)]
 Text = Annotated[str, Meta(min_length=1)]
 Code = Annotated[str, Meta(pattern=CODE)]
 """Never free text: it stays on the log in the clear."""
@@ -38,8 +40,8 @@ class Span(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Characters ``start`` to ``end`` (exclusive) of a source event."""
 
     event_id: Text
-    start: Annotated[int, Meta(ge=0)]
-    end: Annotated[int, Meta(ge=0)]
+    start: Version
+    end: Version
 
 
 class Source(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,7 +98,7 @@ class CorrectLine(RememberLine, frozen=True, kw_only=True, tag="correct"):
     """A `RememberLine` that must name what it replaces, and at which version."""
 
     supersedes: Uuid
-    expected_version: Annotated[int, Meta(ge=1)]
+    expected_version: Annotated[int, Meta(ge=1, le=LARGEST)]
 
 
 class _RecordLine(_Line, frozen=True, kw_only=True):
@@ -161,9 +163,14 @@ def line_of(fields: dict[str, Any]) -> Line:
 
 
 def idempotency_of(line: Line, text: bytes | str) -> str:
-    """The line's idempotency key. One without it gets the digest of its text: the same file again changes nothing."""
+    """The line's idempotency key. One without it gets the digest of its text: the same file again changes nothing.
+
+    But forgetting and readmitting are asked for anew each time: whether they still hold is not a matter of the text.
+    """
     if line.idempotency_key is not None:
         return line.idempotency_key
+    if isinstance(line, ForgetLine | ReadmitLine):
+        return new_id()
     raw = text.encode() if isinstance(text, str) else text
     return f"line-{hashlib.sha256(raw.strip()).hexdigest()[:40]}"
 

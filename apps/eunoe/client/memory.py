@@ -199,7 +199,8 @@ class Memory:
         return await self.reading.history(tenant, memory_id, as_of)
 
     async def outcome(self, tenant: str, command_id: str) -> Outcome | None:
-        """What became of a command; None where nothing is known (yet, or any more)."""
+        """What became of a command; None where nothing is known (yet, or any more). Raises `ReadRefused`."""
+        self.reading.gate.belongs(TenantId(tenant))
         return await self.outcomes.outcome(TenantId(tenant), CommandId(command_id))
 
     async def dead_letters(self, command_id: str) -> tuple[Letter, ...]:

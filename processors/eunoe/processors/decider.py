@@ -211,7 +211,7 @@ class PartitionDecider:
         opened = await self.opener.open(received, what_is_known)
         allowed = rules.writes_allowed(command.tenant)
         for fact in decide(opened, what_is_known, now, rules.policy, allowed):
-            event = Event(header=header_of(received, opened, rules, now), fact=fact)
+            event = Event(header=header_of(received, opened, fact, rules, now), fact=fact)
             changed = fold(entries, event)
             entries.update(changed)
             judged.decided_at = now

@@ -67,3 +67,13 @@ class CommandsLost(LaneStalled):
             f"Their senders got no outcome. To go on without them: "
             f"eunoe worker --accept-bad {partition}:{first}-{start - 1}"
         )
+
+
+class CannotWrite(LaneStalled):
+    """Kafka refuses what has to be written, and always will. Blame: a topic's settings. Nothing was consumed."""
+
+    def __init__(self, topic: str, partition: int, problem: str) -> None:
+        super().__init__(
+            f"{topic}[{partition}] refuses a record ({problem}): compare the topic's max.message.bytes with "
+            "`eunoe topics apply`; the commands stay unread until it takes them"
+        )

@@ -12,7 +12,7 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RejectMemory,
 )
-from eunoe.schemas.events import Authorization, EventHeader
+from eunoe.schemas.events import Authorization, CommandRejected, EventHeader, Fact
 from eunoe.schemas.ids import EventId, Millis, Offset, derived_id
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Algorithm
@@ -30,10 +30,11 @@ class InForce(Protocol):
     def offset(self) -> Offset: ...
 
 
-def header_of(received: Received, opened: Opened, rules: InForce, now: Millis) -> EventHeader:
+def header_of(received: Received, opened: Opened, fact: Fact, rules: InForce, now: Millis) -> EventHeader:
     """The header of the command's outcome. Its event id follows from the command id: one command, one outcome."""
     envelope = received.envelope
-    signed = opened.algorithm is Algorithm.ED25519 and isinstance(received.command, _ANSWERED_FOR)
+    answered_for = isinstance(received.command, _ANSWERED_FOR) and not isinstance(fact, CommandRejected)
+    signed = answered_for and opened.algorithm is Algorithm.ED25519
     return EventHeader(
         event_id=EventId(derived_id("event", envelope.command_id)),
         command_id=envelope.command_id,

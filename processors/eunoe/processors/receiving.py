@@ -6,15 +6,18 @@ spam) and goes to the dead letters.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from eunoe.crypto.signatures import Verifier
 from eunoe.schemas.codec import COMMANDS, ENVELOPES
 from eunoe.schemas.commands import Command
 from eunoe.schemas.envelope import Envelope, signed_bytes
 from eunoe.schemas.errors import SchemaError, UnknownSchema
-from eunoe.schemas.ids import LogId, Millis, Offset, Partition, PrincipalName, SecretId, TenantId, is_name
+from eunoe.schemas.ids import LogId, Millis, Offset, Partition, PrincipalName, SecretId, TenantId, is_name, is_uuid
 from eunoe.schemas.partitioning import partition_of
+
+LONGEST_LINK: Final = 256
+"""Characters of a causation or correlation id."""
 
 
 class Unusable(StrEnum):
@@ -85,7 +88,7 @@ class Receiver:
         except SchemaError:
             return Refused(record, Unusable.UNDECODABLE)
         tenant = command.tenant
-        if not is_name(tenant):
+        if not is_name(tenant) or not _in_form(envelope):
             return Refused(record, Unusable.UNDECODABLE)
         if record.key != tenant.encode() or partition_of(tenant, self.partitions) != self.partition:
             return Refused(record, Unusable.MISROUTED)
@@ -96,3 +99,14 @@ class Receiver:
         if not record.timestamp <= envelope.not_after <= record.timestamp + retention:
             return Refused(record, Unusable.OVERDUE, tenant)
         return Received(record, envelope, command, verifier, signed)
+
+
+def _in_form(envelope: Envelope) -> bool:
+    """Whether what goes into the event as it is, for ever and in the clear, is ids and no text."""
+    links = (envelope.causation, envelope.correlation)
+    return (
+        is_uuid(envelope.command_id)
+        and is_uuid(envelope.message_id)
+        and is_name(envelope.principal)
+        and all(each is None or len(each) <= LONGEST_LINK for each in links)
+    )

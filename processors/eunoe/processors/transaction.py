@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import InvalidConfigurationError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 
 from eunoe.processors.dead_letters import SealedLetter
+from eunoe.processors.errors import CannotWrite
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.ids import Millis, Offset, Partition
 from eunoe.schemas.topics import Topic
@@ -51,18 +53,30 @@ class Transactions:
     async def commit(self, producer: AIOKafkaProducer, writes: Writes, next_input: Offset) -> list[Offset]:
         """Commit ``writes`` and that the input was consumed up to ``next_input``. Returns the events' offsets.
 
-        Raises TimeoutError or what aiokafka raises (fenced, broker away). Whether it was committed is then unknown to
-        the caller, who must acquire the partition again; nothing may be taken for written or for not written.
+        Raises `CannotWrite` where Kafka refuses a record for good: nothing was committed then, and nothing was
+        consumed. Raises TimeoutError or what aiokafka raises (fenced, broker away) where it is unknown to the caller
+        whether it was committed: who must acquire the partition again, and take nothing for written or not written.
         """
         async with asyncio.timeout(_DEADLINE_S):
             await producer.begin_transaction()
-            await self._send(producer, Topic.KEYS, writes.keys)
-            sent = await self._send(producer, Topic.LIFECYCLE, writes.events)
-            await self._send(producer, Topic.DEAD_LETTERS, writes.letters)
+            await self._written(producer, Topic.KEYS, writes.keys)
+            events = await self._written(producer, Topic.LIFECYCLE, writes.events)
+            await self._written(producer, Topic.DEAD_LETTERS, writes.letters)
             commands = TopicPartition(self.installation.topic(Topic.EVENTS), self.partition)
             await producer.send_offsets_to_transaction({commands: OffsetAndMetadata(next_input, "")}, self.group)
             await producer.commit_transaction()
+            return events
+
+    async def _written(self, producer: AIOKafkaProducer, topic: Topic, records: Sequence[Written]) -> list[Offset]:
+        """The offsets of ``records``, once the broker has them.
+
+        Awaited before the offset is sent: aiokafka commits a transaction of which a batch was refused.
+        """
+        sent = await self._send(producer, topic, records)
+        try:
             return [Offset((await future).offset + at) for future, count in sent for at in range(count)]
+        except (MessageSizeTooLargeError, InvalidConfigurationError) as error:
+            raise CannotWrite(self.installation.topic(topic), self.partition, type(error).__name__) from error
 
     async def _send(
         self, producer: AIOKafkaProducer, topic: Topic, records: Sequence[Written]
@@ -76,7 +90,7 @@ class Transactions:
                 sent.append((await self._submit(producer, batch, name), batch.record_count()))
                 batch = producer.create_batch()
                 if not _append(batch, record):
-                    raise ValueError(f"a record for {name} is larger than a batch may be")
+                    raise CannotWrite(name, self.partition, "a record is larger than a batch may be")
         if batch.record_count():
             sent.append((await self._submit(producer, batch, name), batch.record_count()))
         return sent

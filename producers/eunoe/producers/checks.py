@@ -17,6 +17,7 @@ from eunoe.schemas.ids import Millis, is_name, is_uuid
 LAST: Final = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z, the last instant that every reader can print."""
 
+_LARGEST: Final = 2**31 - 1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _LABEL: Final = re.compile(r"[A-Za-z0-9._:/-]{1,128}")
@@ -122,8 +123,8 @@ def confidence(field: str, value: object) -> float:
 def whole(field: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _typed(field, "a whole number", value)
-    if value < least:
-        raise CallerError(field, f"must be at least {least}")
+    if not least <= value <= _LARGEST:
+        raise CallerError(field, f"must be from {least} to {_LARGEST}")
     return value
 
 

@@ -39,7 +39,9 @@ class TopicSpec:
 
 
 # Bodies are ciphertext: compression buys little and would hide bytes from a scan for them.
-_COMMON: Final = {"compression.type": "uncompressed"}
+_COMMON: Final = {"compression.type": "uncompressed", "max.message.bytes": "1048588"}
+_LARGER: Final = "2097152"
+"""A dead letter holds a whole record of another topic, sealed: it must fit however large that was."""
 _FOR_EVER: Final = {**_COMMON, "cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 
@@ -78,7 +80,7 @@ SPECS: Final[Mapping[Topic, TopicSpec]] = MappingProxyType(
             TopicSpec(topic=Topic.CONTROL, partitioned=False, config=MappingProxyType(_FOR_EVER)),
             TopicSpec(topic=Topic.ACCESS, partitioned=True, config=_kept(30)),
             TopicSpec(topic=Topic.RECEIPTS, partitioned=True, config=MappingProxyType(_FOR_EVER)),
-            TopicSpec(topic=Topic.DEAD_LETTERS, partitioned=True, config=_kept(14)),
+            TopicSpec(topic=Topic.DEAD_LETTERS, partitioned=True, config=_kept(14, max_message_bytes=_LARGER)),
         )
     }
 )

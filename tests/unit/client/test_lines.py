@@ -155,3 +155,15 @@ def test_a_line_without_an_idempotency_key_gets_one_from_its_text() -> None:
     other = text.replace("18:00", "19:00")
     assert first == again != idempotency_of(parse_line(other), other)
     assert idempotency_of(parse_line(json.dumps(LINE)), b"") == "ticket-4711-1"
+
+
+@pytest.mark.parametrize("operation", ["forget", "readmit"])
+def test_forgetting_is_asked_for_anew_each_time_the_file_is_sent(operation: str) -> None:
+    text = json.dumps({"op": operation, "tenant": "acme", "subject": "customer-17"})
+    assert idempotency_of(parse_line(text), text) != idempotency_of(parse_line(text), text)
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63, 10**40])
+def test_a_version_that_no_record_can_have_is_refused_by_its_field(number: int) -> None:
+    with pytest.raises(BadLine, match="expected_version"):
+        parse_line(json.dumps({**LINE, "expected_version": number}))

@@ -225,9 +225,9 @@ def forget(name: str) -> ForgetMemory:
     return ForgetMemory(tenant=ACME, memory_id=memory(name), idempotency=once())
 
 
-def forget_subject(subject: Pseudonym = ALICE) -> ForgetSubject:
-    return ForgetSubject(tenant=ACME, subject=subject, idempotency=once())
+def forget_subject(subject: Pseudonym = ALICE, idempotency: bytes | None = None) -> ForgetSubject:
+    return ForgetSubject(tenant=ACME, subject=subject, idempotency=idempotency or once())
 
 
-def readmit(subject: Pseudonym = ALICE) -> ReadmitSubject:
-    return ReadmitSubject(tenant=ACME, subject=subject, idempotency=once())
+def readmit(subject: Pseudonym = ALICE, idempotency: bytes | None = None) -> ReadmitSubject:
+    return ReadmitSubject(tenant=ACME, subject=subject, idempotency=idempotency or once())

@@ -12,6 +12,8 @@ from eunoe.schemas.events import (
     MemoryAccepted,
     MemoryQuarantined,
     Reason,
+    SubjectForgotten,
+    SubjectReadmitted,
     SubjectRef,
     SupersededRef,
 )
@@ -286,6 +288,17 @@ def test_after_readmission_only_the_new_generation_is_open(scenario: Scenario, k
     scenario.when(correct(draft("n", fresh, generation=2), "old", 1)).then(
         Refused(reason=Reason.SUBJECT_CLOSED, memory_id=memory("old"))
     )
+
+
+def test_a_yes_that_no_longer_holds_is_decided_anew(scenario: Scenario, key: KeyId) -> None:
+    """To forget again, after a readmission: a duplicate would be a yes while the person can be read about."""
+    first, second = once(), once()
+    scenario.given(remember(draft("m", key)), forget_subject(idempotency=first))
+    assert type(scenario.ask(forget_subject(idempotency=first))) is CommandDuplicate
+    assert type(scenario.ask(readmit(idempotency=second))) is SubjectReadmitted
+    assert type(scenario.ask(readmit(idempotency=second))) is CommandDuplicate
+    assert type(scenario.ask(forget_subject(idempotency=first))) is SubjectForgotten
+    assert type(scenario.ask(readmit(idempotency=second))) is SubjectReadmitted
 
 
 def test_a_tenant_is_opened_first() -> None:
