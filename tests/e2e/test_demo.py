@@ -41,11 +41,11 @@ def environ(**over: str) -> dict[str, str]:
     return {**kept, **over}
 
 
-def demo(stack: Endpoints, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Exit code and document of a demo on the session's stack."""
+def demo(*arguments: str, **where: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and document of a demo."""
     done = subprocess.run(
         [str(PROGRAM), "demo", "--json", *arguments],
-        env=environ(EUNOE_KAFKA=stack.kafka, EUNOE_REDIS=stack.redis),
+        env=environ(**where),
         capture_output=True,
         text=True,
         check=False,
@@ -54,6 +54,21 @@ def demo(stack: Endpoints, *arguments: str) -> tuple[int, dict[str, Any]]:
     assert "Traceback" not in done.stderr, done.stderr
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
+
+
+def on(stack: Endpoints) -> dict[str, str]:
+    return {"EUNOE_KAFKA": stack.kafka, "EUNOE_REDIS": stack.redis}
+
+
+def two_chapters(folder: Path, old: str = "", new: str = "") -> Path:
+    """The beginning of the example, with ``old`` replaced by ``new``."""
+    shutil.copytree(EXAMPLE, folder)
+    script = folder / "scenario.toml"
+    head, first, second, *_ = script.read_text("utf-8").split("[[chapter]]")
+    text = "[[chapter]]".join((head, first, second))
+    assert old in text
+    script.write_text(text.replace(old, new), "utf-8")
+    return folder
 
 
 async def left_behind(stack: Endpoints, prefix: str) -> list[str]:
@@ -65,7 +80,7 @@ async def left_behind(stack: Endpoints, prefix: str) -> list[str]:
 
 
 async def test_the_demo_goes_as_expected_and_leaves_nothing_behind(stack: Endpoints) -> None:
-    code, document = demo(stack)
+    code, document = demo(**on(stack))
     assert [step for step in document["steps"] if not step["ok"]] == []
     assert (code, document["passed"]) == (0, True)
     seen = [step["seen"] for step in document["steps"]]
@@ -93,24 +108,32 @@ async def test_the_demo_goes_as_expected_and_leaves_nothing_behind(stack: Endpoi
     await until(gone)
 
 
+def test_a_stack_of_its_own_is_searched_down_to_its_files_and_is_gone_afterwards(tmp_path: Path) -> None:
+    scenario, folder = two_chapters(tmp_path / "scenario"), tmp_path / "tmp"
+    folder.mkdir()
+    code, document = demo("--scenario", str(scenario), EUNOE_STACK="local", TMPDIR=str(folder))
+    assert (code, document["passed"], document["stack"]) == (0, True, "local")
+    looked = document["bytes"]
+    assert looked["control"]["found_in"] == [RECORDS, SEGMENTS, REDIS, REDIS_FILES]
+    assert looked["files_searched"]
+    bodies = looked["sealed_bodies"]
+    assert bodies == 16
+    seen = {(each["where"], (each["topic"] or "").partition("-memory-")[2]): each for each in looked["places"]}
+    for group, topic in ((SEGMENTS, "events"), (SEGMENTS, "lifecycle"), (RECORDS, "events"), (REDIS_FILES, "")):
+        assert seen[group, topic]["sealed_bodies"] == bodies, (group, topic)
+    assert list(folder.glob("eunoe-*")) == []
+
+
 def test_a_wrong_expectation_is_marked_and_exits_1(stack: Endpoints, tmp_path: Path) -> None:
-    folder = tmp_path / "scenario"
-    shutil.copytree(EXAMPLE, folder)
-    script = folder / "scenario.toml"
-    text = script.read_text("utf-8")
-    first, second, *_ = text.split("[[chapter]]")[1:]
-    head = text.split("[[chapter]]")[0]
-    wrong = second.replace('expect = { status = "done", version = 2 }', 'expect = { status = "done", version = 3 }')
-    assert wrong != second
-    script.write_text(f"{head}[[chapter]]{first}[[chapter]]{wrong}", "utf-8")
-    code, document = demo(stack, "--scenario", str(folder))
+    right, wrong = 'expect = { status = "done", version = 2 }', 'expect = { status = "done", version = 3 }'
+    code, document = demo("--scenario", str(two_chapters(tmp_path / "scenario", right, wrong)), **on(stack))
     assert (code, document["passed"]) == (1, False)
     assert [(each["number"], each["expected"]["version"]) for each in document["steps"] if not each["ok"]] == [(8, 3)]
     assert document["steps"][-1]["number"] == 9, "the steps after it are played too"
 
 
 def test_a_file_of_the_users_own_is_ingested_searched_and_looked_for(stack: Endpoints, tmp_path: Path) -> None:
-    code, document = demo(stack, "--input", str(EXAMPLE / "memories.jsonl"))
+    code, document = demo("--input", str(EXAMPLE / "memories.jsonl"), **on(stack))
     assert (code, document["passed"]) == (0, True)
     assert document["outcomes"]["accepted"] == 15
     assert [each["rank"] for each in document["searches"]] == [1] * 5
@@ -123,7 +146,7 @@ def test_a_file_of_the_users_own_is_ingested_searched_and_looked_for(stack: Endp
     late = json.loads(good) | {"idempotency_key": "late"}
     lines = [good, json.dumps(outside), '{"op": "remember", "tenant": "a b"}', json.dumps(forget), json.dumps(late)]
     mixed.write_text("\n".join(lines), "utf-8")
-    code, document = demo(stack, "--input", str(mixed))
+    code, document = demo("--input", str(mixed), **on(stack))
     assert (code, document["passed"]) == (1, False)
     outcomes = document["outcomes"]
     assert (outcomes["accepted"], outcomes["quarantined"], outcomes["done"]) == (1, 1, 1)

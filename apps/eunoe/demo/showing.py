@@ -1,5 +1,6 @@
 """The demo for people: a line per step, then what happened and where the bytes are."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from eunoe.demo.scenario import Fields
 _PAGE: Final = 120
 """Columns where no terminal says how many it has."""
 _SHOWN: Final = 20
+_TENANTS: Final = 6
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -131,10 +133,16 @@ def _looked(looked: Looked, prefix: str) -> Iterator[RenderableType]:
 
 
 def happened(facts: LogFacts) -> RenderableType:
-    """Facts by tenant."""
-    tenants = sorted({tenant for tenant, _ in facts.counts})
-    names = sorted({fact for _, fact in facts.counts}, key=lambda fact: (fact.startswith("Command"), fact))
-    rows = [[name, *(str(facts.counts.get((tenant, name), "")) for tenant in tenants)] for name in names]
+    """Facts by tenant, or in all where the tenants are too many for columns."""
+    counts: Counter[tuple[str, str]] = facts.counts
+    if len({tenant for tenant, _ in counts}) > _TENANTS:
+        together: Counter[str] = Counter()
+        for (_, fact), count in counts.items():
+            together[fact] += count
+        counts = Counter({("all tenants", fact): count for fact, count in together.items()})
+    tenants = sorted({tenant for tenant, _ in counts})
+    names = sorted({fact for _, fact in counts}, key=lambda fact: (fact.startswith("Command"), fact))
+    rows = [[name, *(str(counts.get((tenant, name), "")) for tenant in tenants)] for name in names]
     return _table("What happened: the facts on memory-lifecycle", ["fact", *tenants], rows)
 
 
