@@ -146,9 +146,11 @@ def end_to_end(  # click hands over by name
 
 
 @bench.command()
+@_json_option
 @click.argument("files", type=click.File("rb"), nargs=-1, required=True)
-def render(files: tuple[IO[bytes], ...]) -> None:
+def render(as_json: bool, files: tuple[IO[bytes], ...]) -> None:
     """Markdown of results that `--json` printed, as docs/benchmarks.md has it."""
     from eunoe.bench.showing import render as rendered
 
-    click.echo(rendered(json.loads(each.read()) for each in files), nl=False)
+    markdown = rendered(json.loads(each.read()) for each in files)
+    click.echo(json.dumps({"markdown": markdown}) if as_json else markdown, nl=as_json)
