@@ -115,7 +115,7 @@ class Player:
         return seen
 
     async def _search(self, step: Step) -> Fields:
-        asked = dict(step.content)
+        asked = {"timeout": _OUTCOME_S, **step.content}
         client = self._client(step, asked["tenant"])
         try:
             result = await client.search(asked.pop("query"), after=self._tokens.get(asked["tenant"]), **asked)
