@@ -69,7 +69,7 @@ class Agent:
         (fact,) = decide(opened, what, at, rules.policy, True)
         if isinstance(fact, CommandRejected):
             raise RuntimeError(f"refused: {fact.reason}")
-        return EVENTS.encode(Event(header=header_of(received, opened, rules, at), fact=fact))
+        return EVENTS.encode(Event(header=header_of(received, opened, fact, rules, at), fact=fact))
 
 
 def app_of(task: Mapping[str, Any]) -> faust.App:
