@@ -1,6 +1,7 @@
 """Who reads what for which purpose: the required argument of every read, and the gate it passes first."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Protocol
 
 from eunoe.readmodels.recall.errors import BadScope
@@ -10,6 +11,7 @@ from eunoe.schemas.values import MemoryClass, Sensitivity, Trust
 
 _LEVELS: Final = tuple(Sensitivity)
 _TRUSTS: Final = tuple(Trust)
+_DIGITS: Final = {None: "0", "sensitivity": "1", "class": "2", "trust": "3"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,19 +100,30 @@ class Filters:
 
     def refusal_of_grades(self, grades: Grades) -> str | None:
         """The first filter the grades fail, or None."""
-        if _LEVELS.index(grades.sensitivity) > _LEVELS.index(self.max_sensitivity):
-            return "sensitivity"
-        if self.classes is not None and grades.memory_class not in self.classes:
-            return "class"
-        if _TRUSTS.index(grades.trust) < _TRUSTS.index(self.trust_min):
-            return "trust"
-        return None
+        return _refusal(grades, self.max_sensitivity, self.classes, self.trust_min)
 
     @property
     def mask(self) -> str:
         """A digit for each value of the grades byte: 0 passes, else which filter refuses (order of REASONS in Lua)."""
-        reasons = {None: "0", "sensitivity": "1", "class": "2", "trust": "3"}
-        return "".join(
-            "3" if grades is None else reasons[self.refusal_of_grades(grades)]
-            for grades in map(Grades.unpack, range(256))
-        )
+        return _mask(self.max_sensitivity, self.classes, self.trust_min)
+
+
+def _refusal(
+    grades: Grades, max_sensitivity: Sensitivity, classes: frozenset[MemoryClass] | None, trust_min: Trust
+) -> str | None:
+    if _LEVELS.index(grades.sensitivity) > _LEVELS.index(max_sensitivity):
+        return "sensitivity"
+    if classes is not None and grades.memory_class not in classes:
+        return "class"
+    if _TRUSTS.index(grades.trust) < _TRUSTS.index(trust_min):
+        return "trust"
+    return None
+
+
+@lru_cache(maxsize=1_024)
+def _mask(max_sensitivity: Sensitivity, classes: frozenset[MemoryClass] | None, trust_min: Trust) -> str:
+    # Kept: working it out takes as long as a small search, and callers ask with few different limits.
+    return "".join(
+        "3" if grades is None else _DIGITS[_refusal(grades, max_sensitivity, classes, trust_min)]
+        for grades in map(Grades.unpack, range(256))
+    )
