@@ -122,3 +122,15 @@ async def test_a_cap_gives_up_little_and_says_so(world: RecallWorld) -> None:
     # Forty-four words for two thousand records: far worse than text, where 0.95 is the bar.
     assert found / wanted > 0.7
     assert capped > 0
+
+
+async def test_a_scope_too_large_for_them_gets_the_first_pass_and_says_so(world: RecallWorld) -> None:
+    held = await filled(world, 120)
+    expected = ONE.rank(ANALYSER.query("tea garden lamp"), held.documents, {}, SAMPLE_TIME)[:10]
+    small = world.new_reader(settings=ReaderSettings(cap=1 << 40, passes_up_to=119))
+    result = await small.search(world.scope(), "tea garden lamp", ranking=Passes())
+    assert [(each.memory_id, each.score) for each in result.records] == [(one, score.total) for one, score in expected]
+    assert result.passes == ()
+    full = await world.reader.search(world.scope(), "tea garden lamp", ranking=Passes())
+    assert full.passes == ("feedback", "neighbours")
+    assert [each.score for each in full.records] != [each.score for each in result.records]

@@ -30,7 +30,7 @@ AnyRanking = Bm25 | Overlap
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One search of one caller. ``cap``: how many postings of a term are read at most, in the order of
-    impact; None: the square root of the records in scope, at least 64."""
+    impact; None: the square root of the records in scope, at least 64. ``passes_up_to``: see `ReaderSettings`."""
 
     scope: ReadScope
     filters: Filters
@@ -44,6 +44,7 @@ class Request:
     own_tokens: Sequence[bytes]
     shared_tokens: Sequence[bytes]
     neighbours: Neighbours | None = None
+    passes_up_to: int = 0
 
     @staticmethod
     def of(  # what, where and how much
@@ -56,6 +57,7 @@ class Request:
         cap: int | None,
         least: Offset,
         neighbours: Neighbours | None,
+        passes_up_to: int,
     ) -> "Request":
         """Without a key the tenant has no index here, and there is no term to ask for."""
         terms = () if key is None else _counting(query, ranking)
@@ -71,6 +73,7 @@ class Request:
             cap=cap,
             least=least,
             neighbours=neighbours,
+            passes_up_to=passes_up_to,
             terms=terms,
             own_tokens=() if key is None else key.tokens(own, words),
             shared_tokens=() if key is None else key.tokens(shared, words),
@@ -238,6 +241,7 @@ def _arguments(request: Request, wanted: int) -> list[Any]:
         *_weights(request.ranking),
         0 if request.neighbours is None else request.neighbours.candidates,
         0 if request.neighbours is None else request.neighbours.share,
+        request.passes_up_to,
     ]
     for (term, weight), mine, ours in zip(request.terms, request.own_tokens, request.shared_tokens, strict=True):
         arguments += (mine, ours, weight, int(term not in request.query.feedback))

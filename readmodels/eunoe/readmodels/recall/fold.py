@@ -29,7 +29,7 @@ from eunoe.schemas import events
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.events import Event
-from eunoe.schemas.ids import KeyId, MemoryId, Millis, TenantId, new_id
+from eunoe.schemas.ids import KeyId, MemoryId, TenantId, new_id
 from eunoe.schemas.topics import Topic
 from eunoe.schemas.values import Confirmation
 
@@ -73,14 +73,12 @@ class RecallModel:
         seen: dict[TenantId, tuple[TenantIndex | None, list[Operation]]] = {}
         return [await self._fold_one(prefix, record, seen) for record in records]
 
-    async def tend(self, prefix: Prefix, caught_up_at: Millis | None = None, records: int = 20) -> bool:
+    async def tend(self, prefix: Prefix, records: int = 20) -> bool:
         """Remove at most ``records`` records of forgotten subjects; True while there are more. Repeat-safe.
 
-        They are unreadable already; this frees what they take. Twenty a call keeps it under 2 ms. ``caught_up_at``:
-        when the caller saw itself at the end of the log, by which readers know how far behind the model may be.
+        They are unreadable already; this frees what they take. Twenty a call keeps it under 2 ms.
         """
-        args = (records, "" if caught_up_at is None else caught_up_at)
-        return bool(await self.functions.call(self.redis, "sweep", (prefix.watermark,), args))
+        return bool(await self.functions.call(self.redis, "sweep", (prefix.watermark,), (records,)))
 
     async def _fold_one(
         self,

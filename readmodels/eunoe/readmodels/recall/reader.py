@@ -40,7 +40,9 @@ class ReaderSettings:
     """``cap``: see `candidates.Request`. ``query_terms``: a longer query is clipped and says so.
 
     ``spare``: hits asked for beyond the limit, so that a drop or a skip seldom costs a second call; ``most`` of them
-    are looked at for one search. ``max_lag`` (ms): reads fail closed where the model may lag more; None: never.
+    are looked at for one search. ``passes_up_to``: the largest scope (in records) that gets the passes after the first;
+    they take three to six times as long, and Redis does nothing else meanwhile.
+    ``max_lag`` (ms): reads fail closed where the model may lag more; None: never.
     """
 
     generation: int = 1
@@ -48,6 +50,7 @@ class ReaderSettings:
     query_terms: int = 64
     spare: int = 2
     most: int = 1_000
+    passes_up_to: int = 5_000
     max_limit: int = 100
     max_lag: int | None = None
 

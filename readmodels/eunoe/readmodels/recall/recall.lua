@@ -10,7 +10,7 @@ local MEMBER, HEAD, HEAD_BYTES = '>I5I6I6BHBBH', '>c24c8BI4I2I4', 43
 local ACTIVE = 1
 -- A posting's score is its impact in so many steps, times 256, plus its count: impact = score / STEPS, nearly.
 local STEPS = 2000000 * 256
-local SHORT = 48
+local SHORT, FEW = 48, 32
 local NO_OCCASION = '\0\0\0\0\0\0\0\0'
 
 local function head_of(document)
@@ -172,13 +172,9 @@ operations['recall.readmit'] = function(prefix, tenant, subject, generation)
   redis.call('HSET', prefix .. 'o:' .. tenant, subject, generation)
 end
 
--- sweep   KEYS[1] = the watermark hash; ARGV = how many records at most, the time at which the caller stood at the end
---         of the log ('' if it does not). Not bound to a position: what it removes is unreadable already, and a second
---         sweeper finds less to do.
-local function sweep(keys, args)
-  if args[2] ~= '' and position(keys[1]) > 0 then redis.call('HSET', keys[1], 'caught_up_at', args[2]) end
-  return remove_closed(string.sub(keys[1], 1, -10), tonumber(args[1]))
-end
+-- sweep   KEYS[1] = the watermark hash; ARGV[1] = how many records at most. Not bound to a position: what it removes is
+--         unreadable already, and a second sweeper finds less to do.
+local function sweep(keys, args) return remove_closed(string.sub(keys[1], 1, -10), tonumber(args[1])) end
 
 -- What every read starts with: the model has passed the position asked for, under the index key the caller has.
 local function marks(keys, prefix, tenant, key_id, least)

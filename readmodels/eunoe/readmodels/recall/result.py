@@ -78,7 +78,8 @@ class SearchResult:
     """``excluded``: of the ``examined`` records of the scope, how many each hard filter refused first.
 
     ``capped``: a posting list was not read to its end and something below might have ranked among these. ``skipped``
-    did not fit the budget; ``used_tokens`` is what ``records`` cost. ``token`` proves how much of the log is in here.
+    did not fit the budget; ``used_tokens`` is what ``records`` cost. ``passes``: which ran after the first.
+    ``token`` proves how much of the log is in here.
     """
 
     records: tuple[RecalledMemory, ...]
@@ -91,3 +92,4 @@ class SearchResult:
     token: str
     empty: Empty | None = None
     warnings: tuple[Warned, ...] = ()
+    passes: tuple[str, ...] = ()

@@ -176,12 +176,19 @@ local function raise(q, lists, k)
   local least = kth(leaders, exact, k)
   if least and least > q.least then q.least = least end
   q.raised = q.size
+  return leaders, exact
 end
 
 -- Whether no record that is not a candidate yet can be among the best k.
 local function is_enough(q, lists, k)
   if q.size < k then return false end
-  if q.size > 2 * q.raised then raise(q, lists, k) end
+  if q.size > 2 * q.raised then
+    if k <= FEW then
+      raise(q, lists, k)
+    else
+      q.least, q.raised = kth(q.all, q.total, k), q.size
+    end
+  end
   local rest = rests(q, lists)
   return math.max(rest[1], rest[2]) + q.confidence + q.recency < q.least
 end
@@ -189,14 +196,18 @@ end
 -- Exact totals for the candidates that can still be among the best: what a list gives them is asked one by one.
 local function complete(q, lists, k)
   local total, rest = q.total, rests(q, lists)
-  if q.size > k then raise(q, lists, k) end
+  local done = {}
+  if q.size > k then
+    local leaders, exact = raise(q, lists, k)
+    for _, member in ipairs(leaders) do total[member], done[member] = exact[member], true end
+  end
   local left = {q.found[1], q.found[2]}
   for _, list in ipairs(lists) do
     if not list.whole then
       local side, seen, wanted, kept = list.side, list.seen, {}, {}
       local enough = q.least - rest[side]
       for _, member in ipairs(left[side]) do
-        if total[member] >= enough then
+        if total[member] >= enough and not done[member] then
           kept[#kept + 1] = member
           if not (seen and seen[member]) then wanted[#wanted + 1] = member end
         end
@@ -239,10 +250,11 @@ local function lists_of(q, args, at, records)
     local weight = tonumber(args[first + 2])
     if not q.flat then weight = weight * math.log(1 + (records - holding + 0.5) / (holding + 0.5)) end
     frequencies[term] = holding
-    terms[term] = {lists = lists, weight = weight, order = term}
+    terms[term] = {lists = lists, weight = weight, holding = holding, order = term}
   end
   table.sort(terms, function(a, b)
     if a.weight ~= b.weight then return a.weight > b.weight end
+    if a.holding ~= b.holding then return a.holding < b.holding end
     return a.order < b.order
   end)
   local lists = {}
@@ -337,6 +349,7 @@ end
 --                   created at least, provenance needed (0|1), grade mask (256 digits), surface, subject ('' for any),
 --                   cap ('': the square root of the records in scope, at least 64), how many, weight of confidence, of
 --                   recency, half-life, flat (0|1), candidates of the neighbour pass (0: none), its share,
+--                   the largest scope that gets it,
 --                   then for each term: token in the own scope, in the shared one, weight, selects (0|1)
 --         Returns {1, marks, records in scope, {records holding each term}, {{document, the one before or false}, …},
 --                  {reason, count, …}, examined, capped (0|1)}, or {0, why, position}. Documents come best first.
@@ -351,8 +364,7 @@ local function search(keys, args)
     flat = args[18] == '1', stems = {}, total = {}, all = {}, size = 0, found = {{}, {}}, excluded = {}, examined = 0,
     capped = false, side = {}, least = -1, raised = 0,
   }
-  local depth, records = tonumber(args[19]), 0
-  local wanted = math.max(tonumber(args[14]), depth)
+  local records = 0
   for side = 1, 2 do
     local number = scope_number(prefix, tenant, args[3 + side], false)
     if number then
@@ -360,9 +372,12 @@ local function search(keys, args)
       records = records + tonumber(redis.call('GET', prefix .. 'n:' .. number) or '0')
     end
   end
-  q.cap = args[13] == '' and math.max(64, math.floor(math.sqrt(records))) or tonumber(args[13])
+  -- Where every record weighs the same, impact tells little about who is best: more of a list has to be read.
+  q.cap = args[13] == '' and math.max(64, math.floor(math.sqrt(records))) * (q.flat and 4 or 1) or tonumber(args[13])
+  local depth = records <= tonumber(args[21]) and tonumber(args[19]) or 0
+  local wanted = math.max(tonumber(args[14]), depth)
   closing_of(q, tenant)
-  local lists, frequencies = lists_of(q, args, 21, records)
+  local lists, frequencies = lists_of(q, args, 22, records)
   local numbers = subject_of(q, tenant, args[12])
   if numbers then
     gather_subject(q, lists, numbers)

@@ -63,6 +63,8 @@ class Searching:
         if not self.terms.weights or not isinstance(self.ranking, Bm25):
             return self.terms
         request, found = await self._ask(self.terms, feedback.records, None)
+        if found.counted.records > self.reader.settings.passes_up_to:
+            return self.terms
         best = []
         for hit in found.hits:
             record = record_of(hit.document, hit.head)
@@ -142,8 +144,15 @@ class Searching:
             freshness=freshness,
             token=token.text,
             empty=None if self.terms.unusable is None else _EMPTY[self.terms.unusable],
+            passes=self._passes(found),
             warnings=(Warned.QUERY_CLIPPED,) if self.terms.clipped else (),
         )
+
+    def _passes(self, found: Found) -> tuple[str, ...]:
+        if found.counted.records > self.reader.settings.passes_up_to:
+            return ()
+        fed = self.feedback is not None and isinstance(self.ranking, Bm25)
+        return ("feedback",) * fed + ("neighbours",) * (self.neighbours is not None)
 
     def _request(self, place: Place, terms: QueryTerms, neighbours: Neighbours | None) -> Request:
         key = None if place.index is None else place.index.key
@@ -157,6 +166,7 @@ class Searching:
             self.reader.settings.cap,
             self.least,
             neighbours,
+            self.reader.settings.passes_up_to,
         )
 
     async def _ask(self, terms: QueryTerms, wanted: int, neighbours: Neighbours | None) -> tuple[Request, Found]:
