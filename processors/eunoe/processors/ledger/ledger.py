@@ -124,7 +124,12 @@ class Ledger:
         subject can never expire, so it leaves the index here.
         """
         found = await self._up_to(keys.due(self._prefix), now, most)
-        states = {key: entry for key, entry in (await self._entries(found)).items() if isinstance(entry, MemoryState)}
+        # An entry may have moved on since the index was read.
+        states = {
+            key: entry
+            for key, entry in (await self._entries(found)).items()
+            if isinstance(entry, MemoryState) and entry.lifecycle in _CAN_EXPIRE
+        }
         named = {each for state in states.values() for each in subjects_of(state)}
         subjects = await self._entries(sorted(named))
         over = [key for key, state in states.items() if record_closed(state, subjects)]
