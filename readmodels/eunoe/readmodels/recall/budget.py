@@ -4,12 +4,15 @@ A record is given whole or not at all. One that does not fit what is left is ski
 record of low rank displaces nothing; what was skipped is reported with its size.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import ceil
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 Item = TypeVar("Item")
+
+_PLAIN: Final = re.compile("[A-Za-z ]+")
 
 
 class TokenEstimator(Protocol):
@@ -27,11 +30,11 @@ def conservative_tokens(text: str, /) -> int:
     badly) and for each character of two UTF-8 bytes (Cyrillic, accented Latin); two for one of three bytes (Chinese,
     Japanese, Korean, Thai); four for the rest (emoji).
     """
-    plain = sum(char.isascii() and (char.isalpha() or char == " ") for char in text)
-    if text.isascii():
-        return ceil(plain / 3) + len(text) - plain
-    others = (ord(char) for char in text if not (char.isascii() and (char.isalpha() or char == " ")))
-    return ceil(plain / 3) + sum(1 if point < 0x800 else 2 if point < 0x10000 else 4 for point in others)
+    others = _PLAIN.sub("", text)
+    plain = ceil((len(text) - len(others)) / 3)
+    if others.isascii():
+        return plain + len(others)
+    return plain + sum(1 if char < "\u0800" else 2 if char < "\U00010000" else 4 for char in others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
