@@ -83,7 +83,7 @@ def down(as_json: bool) -> None:
 @click.command()
 @_json_option
 def status(as_json: bool) -> None:
-    """Show the stack. Exits 3 when a part of it does not answer."""
+    """Show the stack. Exits 3 when a part of it does not answer, 1 when the worker is not ready, and says why."""
     directory = stack_directory()
     with _exit_codes(as_json):
         left = remembered_stack(directory)
@@ -92,16 +92,22 @@ def status(as_json: bool) -> None:
         worker = WorkerProcess(directory)
         if worker.record is not None:
             services = (*services, worker.status())
+        problems = worker.problems()
     if as_json:
         listed = [
             {"service": each.service, "state": each.state, "address": each.address, "pid": each.pid}
             for each in services
         ]
-        click.echo(json.dumps({"provider": provider, "directory": str(directory), "services": listed}))
+        document = {"provider": provider, "directory": str(directory), "services": listed, "problems": problems}
+        click.echo(json.dumps(document))
     else:
         _people.print(_table(services))
+        for problem in problems:
+            _people.print(f"worker: {problem}", markup=False, soft_wrap=True)
     if any(each.state != "running" for each in services):
         raise SystemExit(UNREACHABLE)
+    if problems:
+        raise SystemExit(REFUSED)
 
 
 @click.group()

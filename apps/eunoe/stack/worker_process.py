@@ -1,5 +1,6 @@
 """The worker that `eunoe up` starts beside the stack: the same `eunoe worker` anybody runs, in the background."""
 
+import json
 import os
 import sys
 import urllib.error
@@ -36,6 +37,18 @@ class WorkerProcess(Service):
     def ready(self, seconds: float) -> bool:
         """Whether every lane it was given runs, waited for up to ``seconds``."""
         return wait_until(lambda: self._get("readyz"), seconds)
+
+    def problems(self) -> list[str]:
+        """What keeps it from being ready, as its ``/readyz`` says; empty when nothing does, or it does not answer."""
+        if not self.address:
+            return []
+        try:
+            with urllib.request.urlopen(f"http://{self.address}/readyz", timeout=_PROBE_SECONDS):
+                return []
+        except urllib.error.HTTPError as not_ready:
+            return [str(each) for each in json.loads(not_ready.read())["problems"]]
+        except (OSError, urllib.error.URLError):
+            return []
 
     def wipe(self) -> None:
         """It has no data of its own."""
