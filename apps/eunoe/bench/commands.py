@@ -23,8 +23,10 @@ def _json_option(function: Callable[..., None]) -> Callable[..., None]:
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
 
 
-def _size(*names: str, default: int, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(*names, type=click.IntRange(min=1), default=default, show_default=True, help=help)
+def _size(
+    name: str, *, default: int, help: str, least: int = 1
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(name, type=click.IntRange(min=least), default=default, show_default=True, help=help)
 
 
 def _perform(work: Work, *, as_json: bool, partitions: int = 1) -> None:
@@ -48,6 +50,12 @@ def _perform(work: Work, *, as_json: bool, partitions: int = 1) -> None:
         from eunoe.bench.showing import show
 
         show(document)
+
+
+def _several_batches(records: int, batch: int) -> None:
+    """A rate is taken between batches; two of them are hardly one."""
+    if records < 3 * batch:
+        raise click.BadParameter(f"at least three batches of {batch} are needed", param_hint="--records")
 
 
 @bench.command()
@@ -75,7 +83,7 @@ def locomo(as_json: bool, names: tuple[str, ...]) -> None:
 @_json_option
 @_size("--records", default=6_000, help="Commands in a slice.")
 @_size("--repetitions", default=5, help="Of every contender, turn about.")
-@_size("--agent-records", default=1_500, help="Commands for the Faust agent, each time.")
+@_size("--agent-records", default=1_500, least=150, help="Commands for the Faust agent, each time.")
 @click.option("--seed", default=1, show_default=True, help="Of the text.")
 def decide(as_json: bool, records: int, repetitions: int, agent_records: int, seed: int) -> None:
     """Deciding, durable and transactional, beside a bare copy loop and a plain Faust agent."""
@@ -83,7 +91,12 @@ def decide(as_json: bool, records: int, repetitions: int, agent_records: int, se
     from eunoe.bench.decide_report import Sizes
 
     sizes = Sizes(records=records, repetitions=repetitions, agent_records=min(agent_records, records), seed=seed)
-    _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json)
+
+    async def work(ground: Ground, progress: Progress) -> Findings:
+        _several_batches(records, ground.settings.decide_batch)
+        return await measure(ground, sizes, progress)
+
+    _perform(work, as_json=as_json)
 
 
 @bench.command()
@@ -97,7 +110,12 @@ def project(as_json: bool, records: int, repetitions: int, seed: int) -> None:
     from eunoe.bench.project_report import Sizes
 
     sizes = Sizes(records=records, repetitions=repetitions, seed=seed)
-    _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json)
+
+    async def work(ground: Ground, progress: Progress) -> Findings:
+        _several_batches(records, ground.settings.project_batch)
+        return await measure(ground, sizes, progress)
+
+    _perform(work, as_json=as_json)
 
 
 @bench.command()
