@@ -70,7 +70,6 @@ def report(sizes: Sizes, measured: Measured) -> Findings:
         notes=(
             f"The slowest stage is {slowest}: a backlog drained by one worker whose stages all run at once, in one "
             "process. Published at half that rate, from another process, which awaits every outcome too.",
-            "Times count from when a command was due, not from when it was sent.",
-            "A plain search asks again every 5 ms until it brings the record.",
+            "Times count from when a command was due, not sent. A plain search asks again every 5 ms.",
         ),
     )
