@@ -1,5 +1,6 @@
 """`eunoe worker`: a worker in the foreground."""
 
+import gc
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,9 @@ from eunoe.cli.options import Call, common, run
 
 if TYPE_CHECKING:
     from eunoe.runtime.settings import Settings
+
+
+_YOUNG_VALUES = 50_000
 
 
 @click.command()
@@ -40,7 +44,12 @@ def worker(call: Call, roles: str, accept_bad: tuple[str, ...], http_port: int |
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     for noisy in ("faust", "mode", "aiohttp"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
-    make_worker(settings, wanted, accepted).execute_from_commandline()
+    made = make_worker(settings, wanted, accepted)
+    # A batch makes tens of thousands of values that die by reference count; looking through the live ones for cycles
+    # every 700 allocations was a third of the decider's CPU (measured).
+    gc.freeze()
+    gc.set_threshold(_YOUNG_VALUES)
+    made.execute_from_commandline()
 
 
 async def _can_start(settings: "Settings") -> None:
