@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from eunoe.producers.client import MemoryProducer
 from eunoe.runtime.installation import Installation, open_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
+from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import CommandId, Offset, PrincipalName, TenantId
 from eunoe.schemas.outcomes import Outcome, outcome_of
@@ -36,6 +37,7 @@ class LogOutcomes:
     async def follow(self) -> None:
         installation = self._around.installation
         while True:
+            heed_cancellation()
             if any(not future.done() for future in self._waiting.values()):
                 for event in await self._around.events():
                     future = self._waiting.get(event.header.command_id)
@@ -48,6 +50,7 @@ class LogOutcomes:
 
 async def _follow_keys(around: Surroundings) -> None:
     while True:
+        heed_cancellation()
         await around.refresh_keys()
         await asyncio.sleep(_PAUSE_S)
 
