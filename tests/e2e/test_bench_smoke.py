@@ -77,6 +77,6 @@ def test_locomo(stack: Endpoints) -> None:
 def test_nothing_is_left_in_somebody_elses_stack(stack: Endpoints, tmp_path: Path) -> None:
     from redis import Redis
 
-    document_of(stack, "project", "--records", "120", "--repetitions", "1")
+    document_of(stack, "project", "--records", "200", "--repetitions", "1")
     with Redis.from_url(stack.redis) as redis:
         assert not list(redis.scan_iter(match="eunoe:installation:bench-*"))
