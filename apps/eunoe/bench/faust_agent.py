@@ -31,6 +31,7 @@ from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.events import CommandRejected, Event
 from eunoe.schemas.ids import Millis, Offset, Partition
 from eunoe.schemas.topics import Topic
+from eunoe.schemas.values import Writing
 from eunoe.worker.foundation import Foundation, open_foundation
 from eunoe.worker.rules import ControlRules, following
 
@@ -65,8 +66,8 @@ class Agent:
             name: None if found is None else decode_entry(cast("bytes", found))
             for name, found in zip(names, values, strict=True)
         }
-        opened = await self.opener.open(received, what := known(command_id, command, entries))
-        (fact,) = decide(opened, what, at, rules.policy, True)
+        opened = await self.opener.open(received, what := known(command_id, command, entries), rules.policy)
+        (fact,) = decide(opened, what, at, rules.policy, Writing.ON)
         if isinstance(fact, CommandRejected):
             raise RuntimeError(f"refused: {fact.reason}")
         return EVENTS.encode(Event(header=header_of(received, opened, fact, rules, at), fact=fact))

@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "promote": ("eunoe.cli.record_commands:promote", "Let a quarantined memory into use."),
     "reject": ("eunoe.cli.record_commands:reject", "Keep a quarantined memory out for good."),
     "confirm": ("eunoe.cli.record_commands:confirm", "Stand behind a proposed memory."),
+    "resolve": ("eunoe.cli.record_commands:resolve", "Answer a conflict: this memory holds."),
     "retract": ("eunoe.cli.record_commands:retract", "Take a memory back."),
     "forget": ("eunoe.cli.forget_commands:forget", "Render a memory, or all about a person, unreadable."),
     "readmit": ("eunoe.cli.forget_commands:readmit", "Allow new memories about a forgotten person."),

@@ -1,4 +1,4 @@
-"""`eunoe promote`, `reject`, `confirm`, `retract`: what is done to one record."""
+"""`eunoe promote`, `reject`, `confirm`, `resolve`, `retract`: what is done to one record."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,6 +38,13 @@ def promote(call: Call, timeout: float, **given: Any) -> None:
 def confirm(call: Call, timeout: float, **given: Any) -> None:
     """Stand behind the proposed MEMORY_ID. Needs the right to review."""
     _perform(call, "confirm", timeout, given)
+
+
+@click.command()
+@_record
+def resolve(call: Call, timeout: float, **given: Any) -> None:
+    """Answer a conflict: MEMORY_ID holds, the memories it contradicts give way."""
+    _perform(call, "resolve", timeout, given)
 
 
 @click.command()

@@ -32,7 +32,10 @@ _OPTIONS = (
     click.option("--expires-at", help="Or until when (RFC 3339 with offset)."),
     click.option("--valid-from", help="True since (RFC 3339 with offset)."),
     click.option("--valid-until", help="True until (RFC 3339 with offset)."),
-    click.option("--justification", help="Why it is worth keeping; sealed."),
+    click.option("--future-use", help="Which later task it will help; sealed."),
+    click.option("--why-not-ask-again", help="Why the source cannot be asked again; sealed."),
+    click.option("--circumstance", "circumstances", multiple=True, help="What speaks against keeping it; repeatable."),
+    click.option("--reference", is_flag=True, default=None, help="STATEMENT only says which record to look up."),
     click.option("--external-id", help="Its id elsewhere; sealed."),
     click.option("--idempotency-key", help="Asked twice with one key, it is remembered once.  [default: a fresh one]"),
     timeout_option,
@@ -74,5 +77,8 @@ def _fields(statement: str, given: dict[str, Any]) -> dict[str, Any]:
     if not source["uri"] and not source["event_ids"]:
         source["provenance"] = _COMMAND_LINE
     source = {name: value for name, value in source.items() if value is not None}
+    answers = {name: fields.pop(name) for name in ("future_use", "why_not_ask_again")}
+    if any(answers.values()):
+        fields["answers"] = {name: value for name, value in answers.items() if value is not None}
     kept = {name: value for name, value in fields.items() if value is not None}
     return {"statement": read_statement(statement), "source": source, **kept}

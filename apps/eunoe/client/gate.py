@@ -8,7 +8,7 @@ from eunoe.readmodels.recall.scope import Admission, ReadScope
 from eunoe.runtime.control_state import ControlState
 from eunoe.schemas.ids import PrincipalName, TenantId
 from eunoe.schemas.policy import Policy, PrincipalRule, SecretRef
-from eunoe.schemas.values import Action, Algorithm
+from eunoe.schemas.values import Action, Algorithm, Sensitivity
 
 NO_POLICY: Final = "no_policy"
 READS_OFF: Final = "reads_off"
@@ -16,6 +16,7 @@ NOT_ALLOWED: Final = "not_allowed"
 FOREIGN_TENANT: Final = "foreign_tenant"
 NOT_AUTHENTICATED: Final = "not_authenticated"
 UNKNOWN_PURPOSE: Final = "unknown_purpose"
+_LEVELS: Final = tuple(Sensitivity)
 
 
 class InForce(Protocol):
@@ -40,21 +41,23 @@ class ControlGate:
     def admit(self, scope: ReadScope) -> Admission:
         """Raises `ReadRefused`."""
         state = self._follower.state
-        rule = self.check(scope.tenant, state)
+        rule = self.check(scope.tenant, state, scope.purpose)
         if scope.principal != self._principal:
             raise ReadRefused(NOT_AUTHENTICATED, scope.tenant)
         assert state.policy is not None
-        if state.policy.purpose(scope.purpose) is None:
+        purpose = state.policy.purpose(scope.purpose)
+        if purpose is None:
             raise ReadRefused(UNKNOWN_PURPOSE, scope.tenant)
-        return Admission(max_sensitivity=rule.max_sensitivity, control_offset=state.offset)
+        allowed = min(rule.max_sensitivity, purpose.max_sensitivity, key=_LEVELS.index)
+        return Admission(max_sensitivity=allowed, control_offset=state.offset)
 
-    def check(self, tenant: TenantId, state: ControlState | None = None) -> PrincipalRule:
+    def check(self, tenant: TenantId, state: ControlState | None = None, purpose: str | None = None) -> PrincipalRule:
         """The caller's rule, if it may read this tenant now. Raises `ReadRefused`."""
         state = state or self._follower.state
         rule = self.belongs(tenant, state)
         if not rule.may(Action.READ, tenant):
             raise ReadRefused(NOT_ALLOWED, tenant)
-        if not state.reads_allowed(tenant):
+        if not state.reads_allowed(tenant, purpose):
             raise ReadRefused(READS_OFF, tenant)
         return rule
 

@@ -14,6 +14,7 @@ from eunoe.client.line_problems import CODE, NAME, UUID, BadLine, described
 from eunoe.schemas.durations import BadDuration, duration_millis
 from eunoe.schemas.ids import Millis, new_id
 from eunoe.schemas.values import (
+    Circumstance,
     ConflictPolicy,
     ExportDeletePolicy,
     MemoryClass,
@@ -55,6 +56,19 @@ class Source(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     evidence: tuple[Span, ...] = ()
 
 
+class Reasons(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why it is worth keeping: the fields of `eunoe.schemas.commands.Answers`."""
+
+    future_use: Text | None = None
+    why_not_ask_again: Text | None = None
+    gain_measure: Text | None = None
+    staleness: Text | None = None
+    readers: Text | None = None
+    confirmation: Text | None = None
+    deletion: Text | None = None
+    correction: Text | None = None
+
+
 class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="op"):
     tenant: Name
 
@@ -78,7 +92,9 @@ class RememberLine(_Line, frozen=True, kw_only=True, tag="remember"):
     source: Source
     confidence: Confidence = 1.0
     sensitivity: Sensitivity = Sensitivity.PERSONAL
-    justification: Text | None = None
+    answers: Reasons | None = None
+    circumstances: tuple[Circumstance, ...] = ()
+    reference: bool = False
     retention: Text | None = None
     ttl: str | None = None
     expires_at: Instant | None = None
@@ -119,6 +135,10 @@ class ConfirmLine(_RecordLine, frozen=True, kw_only=True, tag="confirm"):
     pass
 
 
+class ResolveLine(_RecordLine, frozen=True, kw_only=True, tag="resolve"):
+    """The answer to a conflict: this one holds."""
+
+
 class RetractLine(_RecordLine, frozen=True, kw_only=True, tag="retract"):
     pass
 
@@ -136,7 +156,17 @@ class ReadmitLine(_Line, frozen=True, kw_only=True, tag="readmit"):
     idempotency_key: Text | None = None
 
 
-Line = RememberLine | CorrectLine | PromoteLine | RejectLine | ConfirmLine | RetractLine | ForgetLine | ReadmitLine
+Line = (
+    RememberLine
+    | CorrectLine
+    | PromoteLine
+    | RejectLine
+    | ConfirmLine
+    | ResolveLine
+    | RetractLine
+    | ForgetLine
+    | ReadmitLine
+)
 
 
 _DECODER: Final = msgspec.json.Decoder(Line)

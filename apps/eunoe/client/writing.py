@@ -10,12 +10,13 @@ from eunoe.client.lines import (
     ReadmitLine,
     RejectLine,
     RememberLine,
+    ResolveLine,
     RetractLine,
     millis,
 )
 from eunoe.producers.client import Asked, MemoryProducer, Sent
 from eunoe.producers.proposal import Placed, Proposal
-from eunoe.schemas.commands import EvidenceSpan
+from eunoe.schemas.commands import Answers, EvidenceSpan
 from eunoe.schemas.durations import duration_millis
 from eunoe.schemas.ids import AgentId, MemoryId, TenantId
 
@@ -46,7 +47,11 @@ def proposal_of(line: RememberLine) -> Proposal:
         observed_at=None if source.observed_at is None else millis(source.observed_at),
         confidence=line.confidence,
         sensitivity=line.sensitivity,
-        justification=line.justification,
+        answers=None
+        if line.answers is None
+        else Answers(**{name: getattr(line.answers, name) for name in Answers.__struct_fields__}),
+        circumstances=line.circumstances,
+        reference=line.reference,
         retention=line.retention,
         ttl=None if line.ttl is None else duration_millis(line.ttl),
         expires_at=None if line.expires_at is None else millis(line.expires_at),
@@ -81,6 +86,8 @@ async def send(producer: MemoryProducer, line: Line, asked: Asked, ready: Placed
             return await producer.reject(tenant, MemoryId(line.memory_id), line.expected_version, line.reason, asked)
         case ConfirmLine():
             return await producer.confirm(tenant, MemoryId(line.memory_id), line.expected_version, asked)
+        case ResolveLine():
+            return await producer.resolve(tenant, MemoryId(line.memory_id), line.expected_version, asked)
         case RetractLine():
             return await producer.retract(tenant, MemoryId(line.memory_id), line.expected_version, asked)
         case ForgetLine() if line.memory_id is not None:

@@ -29,6 +29,7 @@ _BY_OPERATION: Final[Mapping[str, str]] = {
     "promote": REVIEWER,
     "reject": REVIEWER,
     "confirm": REVIEWER,
+    "resolve": REVIEWER,
     "forget": OFFICER,
     "readmit": OFFICER,
 }

@@ -46,10 +46,13 @@ def _clear(line: Fields) -> Iterator[str]:
 
 def _sealed(line: Fields) -> Iterator[tuple[str, str]]:
     named = {"statement": "statement", "subject": "subject", "key": "claim key"}
-    named |= {"justification": "justification", "external_id": "external id"}
+    named |= {"external_id": "external id"}
     for name, kind in named.items():
         yield from ((kind, text) for text in _strings([line.get(name)]))
     yield from (("subject", text) for text in _strings(line.get("about")))
+    answers = line.get("answers")
+    if isinstance(answers, dict):
+        yield from (("answer", text) for text in _strings(list(answers.values())))
     source = line.get("source")
     if isinstance(source, dict):
         for name in ("uri", "provenance"):

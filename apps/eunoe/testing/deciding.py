@@ -4,7 +4,7 @@ Everything is real but the source of wrapped keys, which is filled from what the
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -54,6 +54,7 @@ from eunoe.schemas.values import (
     Sensitivity,
     SourceKind,
     Trust,
+    Writing,
 )
 from eunoe.testing.key_source import InMemoryKeySource
 
@@ -132,8 +133,8 @@ class StandingRules:
             return None
         return signer.verifier()
 
-    def writes_allowed(self, tenant: TenantId) -> bool:
-        return self.writes
+    def writing(self, tenant: TenantId, purposes: Sequence[str]) -> Writing:
+        return Writing.ON if self.writes else Writing.OFF
 
     def current(self) -> "StandingRules":
         return self

@@ -1,6 +1,6 @@
 """The decider's rules, from ``memory-control`` and the secrets folder: one snapshot per state of the topic."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from eunoe.runtime.principals import PolicyVerifiers
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import Offset, TenantId
 from eunoe.schemas.policy import Policy
+from eunoe.schemas.values import Writing
 from eunoe.worker.foundation import Foundation
 
 
@@ -33,8 +34,8 @@ class Snapshot:
     def offset(self) -> Offset:
         return self.state.offset
 
-    def writes_allowed(self, tenant: TenantId) -> bool:
-        return self.state.writes_allowed(tenant)
+    def writing(self, tenant: TenantId, purposes: Sequence[str]) -> Writing:
+        return self.state.writing(tenant, purposes)
 
 
 class ControlRules:

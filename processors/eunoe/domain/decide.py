@@ -21,23 +21,25 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RejectMemory,
     RememberMemory,
+    ResolveConflict,
     RetractMemory,
 )
 from eunoe.schemas.events import CommandRejected, Fact
 from eunoe.schemas.ids import MemoryId, Millis, is_uuid
 from eunoe.schemas.policy import Policy
+from eunoe.schemas.values import Writing
 
 __all__ = ["Known", "Opened", "decide"]
 
 
-def decide(opened: Opened, known: Known, now: Millis, policy: Policy, writes_allowed: bool) -> tuple[Fact, ...]:
+def decide(opened: Opened, known: Known, now: Millis, policy: Policy, writing: Writing) -> tuple[Fact, ...]:
     """The outcome of the command: one fact, or none where this command id has its outcome already.
 
     ``now`` is log time: max(the command's append time, the partition's last decided time).
     """
     if known.seen:
         return ()
-    case = Case(opened=opened, known=known, now=now, policy=policy, writes_allowed=writes_allowed)
+    case = Case(opened=opened, known=known, now=now, policy=policy, writing=writing)
     answer = _judge(case)
     return (_rejected(opened.command, answer) if isinstance(answer, Refusal) else answer,)
 
@@ -56,6 +58,8 @@ def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911 - one line per comman
             return decide_records.reject(case, command)
         case ConfirmMemory() as command:
             return decide_records.confirm(case, command)
+        case ResolveConflict() as command:
+            return decide_records.resolve(case, command)
         case RetractMemory() as command:
             return decide_records.retract(case, command)
         case ExpireMemory() as command:
@@ -77,6 +81,7 @@ def _rejected(command: Command, refusal: Refusal) -> CommandRejected:
         memory_id=refusal.memory_id or _named(command),
         field=refusal.field,
         current_version=refusal.current_version,
+        findings=refusal.findings,
     )
 
 

@@ -1,5 +1,6 @@
 """Commands about one record that exists: promote, reject, confirm, retract, expire, forget."""
 
+from eunoe.domain import conflict
 from eunoe.domain.identity import gate, not_own, repeated, writing_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -10,9 +11,12 @@ from eunoe.schemas.commands import (
     ForgetMemory,
     PromoteMemory,
     RejectMemory,
+    ResolveConflict,
     RetractMemory,
 )
 from eunoe.schemas.events import (
+    ConflictRef,
+    ConflictResolved,
     Fact,
     MemoryConfirmed,
     MemoryExpired,
@@ -39,6 +43,7 @@ def promote(case: Case, command: PromoteMemory) -> Fact | Refusal:
         not_own(case, record)
         or _steps(record, command.expected_version, Step.PROMOTED)
         or still_running(record, case.now)
+        or _waited(case, record)
         or _promoted(case, record)
     )
 
@@ -57,9 +62,27 @@ def _promoted(case: Case, record: MemoryState) -> Fact | Refusal:
                 reason=Reason.WRONG_STATE, field="supersedes", memory_id=old.memory_id, current_version=old.version
             )
         replaced = SupersededRef(memory_id=old.memory_id, version=old.version + 1)
+    standing = conflict.standing(case, conflict.of_record(record, Trust.VERIFIED))
+    # A person looked at both sides. What is beaten gives way; anything else stays, and readers see the conflict.
+    if replaced is None and standing.beats is not None:
+        replaced = SupersededRef(memory_id=standing.beats.memory_id, version=standing.beats.version + 1)
+        others: tuple[MemoryState, ...] = ()
+    else:
+        others = standing.ties or standing.loses_to or (() if standing.beats is None else (standing.beats,))
     return MemoryPromoted(
-        memory_id=record.memory_id, version=record.version + 1, trust=Trust.VERIFIED, supersedes=replaced
+        memory_id=record.memory_id,
+        version=record.version + 1,
+        trust=Trust.VERIFIED,
+        supersedes=replaced,
+        conflicts_with=tuple(ConflictRef(memory_id=each.memory_id, version=each.version + 1) for each in others),
     )
+
+
+def _waited(case: Case, record: MemoryState) -> Refusal | None:
+    """Nobody lets it in before its waiting period is over (C15)."""
+    if case.now < record.reviewable_at:
+        return Refusal(reason=Reason.WAITING_PERIOD, current_version=record.version)
+    return None
 
 
 def reject(case: Case, command: RejectMemory) -> Fact | Refusal:
@@ -91,6 +114,32 @@ def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
         or (None if record.confirmation is Confirmation.PROPOSED else _wrong_state(record))
         or still_running(record, case.now)
         or MemoryConfirmed(memory_id=record.memory_id, version=record.version + 1)
+    )
+
+
+def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
+    """A writer (who asked the person) or a human reviewer says which record of an open conflict holds (B40)."""
+    objection = (
+        _writer_or_reviewer(case, command.tenant)
+        or writing_gate(case, Action.WRITE if _may_write(case, command.tenant) else Action.REVIEW, command.tenant)
+        or repeated(case, command.idempotency)
+    )
+    if objection is not None:
+        return objection
+    record = _present(case)
+    if isinstance(record, Refusal):
+        return record
+    objection = _steps(record, command.expected_version, Step.UPHELD) or still_running(record, case.now)
+    if objection is not None:
+        return objection
+    claimant = conflict.of_record(record, record.trust)
+    others = tuple(each for each in case.known.rivals if conflict.contradicts(claimant, each, case.now))
+    if not others:
+        return Refusal(reason=Reason.NO_CONFLICT, current_version=record.version)
+    return ConflictResolved(
+        memory_id=record.memory_id,
+        version=record.version + 1,
+        superseded=tuple(SupersededRef(memory_id=each.memory_id, version=each.version + 1) for each in others),
     )
 
 
@@ -163,6 +212,10 @@ def _steps(record: MemoryState, expected: int, step: Step) -> Refusal | None:
 
 def _wrong_state(record: MemoryState) -> Refusal:
     return Refusal(reason=Reason.WRONG_STATE, field="lifecycle", current_version=record.version)
+
+
+def _may_write(case: Case, tenant: TenantId) -> bool:
+    return gate(case, Action.WRITE, tenant) is None
 
 
 def _writer_or_reviewer(case: Case, tenant: TenantId) -> Refusal | None:

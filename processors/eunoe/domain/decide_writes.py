@@ -1,11 +1,18 @@
-"""Remember and correct: what becomes of a draft."""
+"""Remember and correct: what becomes of a draft.
 
-from eunoe.domain import admission, retention
+First the rules about who asks and about the fields, then `judging` (what speaks against it), then `conflict` (what it
+contradicts). A draft that met every rule is born active, quarantined, or, where memory only observes, recorded as a
+candidate.
+"""
+
+from eunoe.domain import admission, conflict, judging, retention
 from eunoe.domain.identity import repeated, source_allowed, writing_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import Step, allowed
 from eunoe.schemas.commands import CorrectMemory, Draft, RememberMemory
 from eunoe.schemas.events import (
+    CandidateObserved,
+    ConflictRef,
     Fact,
     MemoryAccepted,
     MemoryQuarantined,
@@ -14,37 +21,70 @@ from eunoe.schemas.events import (
     SupersededRef,
 )
 from eunoe.schemas.ids import MemoryId
-from eunoe.schemas.values import Action, Trust
+from eunoe.schemas.values import Action, Writing
 
 
 def remember(case: Case, command: RememberMemory) -> Fact | Refusal:
     """A new record: active at version 1, or quarantined where its source is untrusted (A15)."""
     draft = command.draft
-    return (
-        writing_gate(case, Action.WRITE, command.tenant)
-        or source_allowed(case, draft)
-        or admission.open_subjects(case, draft)
-        or repeated(case, command.idempotency)
+    return _kept(
+        case,
+        draft,
+        _asked(case, command)
         or admission.fitting_key(case, draft)
         or _admissible(case, draft)
         or _unborn(case, draft, command.expected_version)
-        or _born(case, draft, None)
+        or _born(case, draft, None),
     )
 
 
 def correct(case: Case, command: CorrectMemory) -> Fact | Refusal:
     """A new record in place of one that is active, at the expected version and of the same scope (A28, A31)."""
     draft = command.draft
-    return (
-        writing_gate(case, Action.WRITE, command.tenant)
-        or source_allowed(case, draft)
-        or admission.open_subjects(case, draft)
-        or repeated(case, command.idempotency)
+    return _kept(
+        case,
+        draft,
+        _asked(case, command)
         or admission.fitting_key(case, draft)
         or _admissible(case, draft)
         or _unborn(case, draft, 0)
         or _replaceable(case, command)
-        or _born(case, draft, command.supersedes)
+        or _born(case, draft, command.supersedes),
+    )
+
+
+def _kept(case: Case, draft: Draft, outcome: Fact | Refusal) -> Fact | Refusal:
+    """The outcome; where memory only observes (B63), what it would have been, and nothing is stored.
+
+    A refusal stays one, and so does a repeated request: neither would have stored anything.
+    """
+    if case.writing is Writing.ON:
+        return outcome
+    reasons: tuple[Reason, ...] = ()
+    match outcome:
+        case MemoryAccepted(findings=findings):
+            verdict = "accepted"
+        case MemoryQuarantined(findings=findings, reasons=reasons):
+            verdict = "quarantined"
+        case _:
+            return outcome
+    return CandidateObserved(
+        memory_id=draft.memory_id,
+        kind=draft.kind,
+        purposes=draft.purposes,
+        verdict=verdict,
+        reasons=reasons,
+        findings=findings,
+    )
+
+
+def _asked(case: Case, command: RememberMemory | CorrectMemory) -> Fact | Refusal | None:
+    """Who asks, for what source, about whom, and whether it was asked before."""
+    return (
+        writing_gate(case, Action.WRITE, command.tenant)
+        or source_allowed(case, command.draft)
+        or admission.open_subjects(case, command.draft)
+        or repeated(case, command.idempotency)
     )
 
 
@@ -56,8 +96,10 @@ def _admissible(case: Case, draft: Draft) -> Refusal | None:
     if objection is not None:
         return objection
     rule = policy.kinds[draft.kind]
-    return retention.expiry(draft, rule, case.now, policy.expiry_tolerance) or retention.fitting_bucket(
-        draft, rule, key.bucket
+    return (
+        retention.expiry(draft, rule, case.now, policy.expiry_tolerance)
+        or retention.fitting_bucket(draft, rule, key.bucket)
+        or judging.objection(draft, opened.body, opened.findings, policy)
     )
 
 
@@ -82,36 +124,76 @@ def _replaceable(case: Case, command: CorrectMemory) -> Refusal | None:
     return retention.still_running(old, case.now) or admission.same_scope(command.draft, old)
 
 
-def _born(case: Case, draft: Draft, supersedes: MemoryId | None) -> Fact:
-    """The fact of a draft that met every rule. Trust and confirmation come from policy, never from the draft (A22)."""
+def _born(case: Case, draft: Draft, supersedes: MemoryId | None) -> Fact | Refusal:
+    """The outcome of a draft that met every rule. Trust and confirmation come from policy, never from it (A22)."""
+    digests = case.opened.digests
+    assert digests is not None
+    source = case.policy.sources[draft.source_kind]
+    newcomer = conflict.of_draft(case, draft, source.trust, source.confirmation, digests.content_hash)
+    repetition = conflict.repeats(case, newcomer)
+    if repetition is not None:
+        return repetition
+    standing = conflict.standing(case, newcomer)
+    reasons = judging.doubts(draft, case.opened.findings, case.policy)
+    if standing.loses_to:
+        reasons += (Reason.CONFLICT_REVIEW if standing.review else Reason.CONTRADICTS,)
+    kept = case.opened.redacted or draft
+    if reasons:
+        return _quarantined(case, kept, supersedes, standing, reasons)
+    return _accepted(case, kept, standing)
+
+
+def _quarantined(
+    case: Case, draft: Draft, supersedes: MemoryId | None, standing: conflict.Standing, reasons: tuple[Reason, ...]
+) -> MemoryQuarantined:
+    known, digests, findings = case.known, case.opened.digests, case.opened.findings
+    assert known.tenant is not None
+    assert digests is not None
+    source = case.policy.sources[draft.source_kind]
+    others = standing.loses_to or standing.ties or (() if standing.beats is None else (standing.beats,))
+    return MemoryQuarantined(
+        draft=draft,
+        about=_about(case, draft),
+        incarnation=known.tenant.incarnation,
+        trust=source.trust,
+        confirmation=source.confirmation,
+        content_hash=digests.content_hash,
+        claim_ref=digests.claim_ref,
+        supersedes=supersedes,
+        reasons=reasons,
+        policy_influence=judging.influences(findings),
+        reviewable_at=judging.reviewable_at(reasons, case.now, case.policy),
+        conflicts_with=tuple(each.memory_id for each in others),
+        findings=findings,
+    )
+
+
+def _accepted(case: Case, draft: Draft, standing: conflict.Standing) -> MemoryAccepted:
     known, digests = case.known, case.opened.digests
     assert known.tenant is not None
     assert digests is not None
     source = case.policy.sources[draft.source_kind]
-    about = tuple(
-        SubjectRef(subject=subject, generation=1 if state is None else state.generation)
-        for subject, state in zip(draft.about, known.about, strict=True)
-    )
-    if source.trust is Trust.UNTRUSTED:
-        return MemoryQuarantined(
-            draft=draft,
-            about=about,
-            incarnation=known.tenant.incarnation,
-            trust=source.trust,
-            confirmation=source.confirmation,
-            content_hash=digests.content_hash,
-            claim_ref=digests.claim_ref,
-            supersedes=supersedes,
-            reasons=(Reason.UNTRUSTED_SOURCE,),
-        )
-    old = known.superseded
+    named = known.superseded
+    # One fact retires one record: beside the one the author named, a beaten one stays, marked as contested.
+    old = standing.beats if named is None else named
+    ties = standing.ties if named is None or standing.beats is None else (standing.beats,)
     return MemoryAccepted(
         draft=draft,
-        about=about,
+        about=_about(case, draft),
         incarnation=known.tenant.incarnation,
         trust=source.trust,
         confirmation=source.confirmation,
         content_hash=digests.content_hash,
         claim_ref=digests.claim_ref,
         supersedes=None if old is None else SupersededRef(memory_id=old.memory_id, version=old.version + 1),
+        conflicts_with=tuple(ConflictRef(memory_id=each.memory_id, version=each.version + 1) for each in ties),
+        settled_by=standing.by if named is None else (),
+        findings=case.opened.findings,
+    )
+
+
+def _about(case: Case, draft: Draft) -> tuple[SubjectRef, ...]:
+    return tuple(
+        SubjectRef(subject=subject, generation=1 if state is None else state.generation)
+        for subject, state in zip(draft.about, case.known.about, strict=True)
     )

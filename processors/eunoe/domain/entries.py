@@ -58,13 +58,22 @@ class IdempotencyEntry(Struct, frozen=True, kw_only=True, gc=False, array_like=T
     decided_at: Millis
 
 
+class ClaimState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=7):
+    """The active records that make one claim about a subject's open generation: what a newcomer may contradict.
+
+    One that has expired and was not swept yet is still named; whoever judges looks at the record.
+    """
+
+    members: tuple[MemoryId, ...]
+
+
 class CommandSeen(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=6):
     """This command id has its outcome."""
 
     decided_at: Millis
 
 
-Entry = MemoryState | TenantState | SubjectState | KeyState | IdempotencyEntry | CommandSeen
+Entry = MemoryState | TenantState | SubjectState | KeyState | IdempotencyEntry | ClaimState | CommandSeen
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final[msgspec.msgpack.Decoder[Entry]] = msgspec.msgpack.Decoder(Entry)
@@ -97,6 +106,11 @@ def key_key(tenant: TenantId, key_id: KeyId) -> LedgerKey:
 
 def bucket_key(tenant: TenantId, subject: Pseudonym, generation: int, bucket: Bucket) -> LedgerKey:
     return LedgerKey(f"b:{tenant}:{subject}:{generation}:{bucket}")
+
+
+def claim_key(tenant: TenantId, claim_ref: bytes) -> LedgerKey:
+    """``claim_ref`` is keyed under the root of one subject generation: no other person's claim has it."""
+    return LedgerKey(f"l:{tenant}:{claim_ref.hex()}")
 
 
 def idempotency_key(tenant: TenantId, idempotency: bytes) -> LedgerKey:

@@ -8,10 +8,10 @@ from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import CommandDuplicate, Reason
 from eunoe.schemas.ids import TenantId, is_name
 from eunoe.schemas.policy import SIGNED_ACTIONS, PrincipalRule
-from eunoe.schemas.values import Action, Algorithm, PrincipalKind, Sensitivity
+from eunoe.schemas.values import Action, Algorithm, PrincipalKind, Sensitivity, Writing
 
 IDEMPOTENCY_BYTES: Final = 16
-_SENSITIVITY_RANK: Final = {each: rank for rank, each in enumerate(Sensitivity)}
+SENSITIVITY_RANK: Final = {each: rank for rank, each in enumerate(Sensitivity)}
 
 
 def gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
@@ -39,7 +39,7 @@ def _granted(case: Case, rule: PrincipalRule, action: Action) -> Refusal | None:
 
 def writing_gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
     """`gate`, for what adds to memory or brings it into use. The switch never holds up taking back or forgetting."""
-    return gate(case, action, tenant) or (None if case.writes_allowed else Refusal(reason=Reason.WRITES_OFF))
+    return gate(case, action, tenant) or (Refusal(reason=Reason.WRITES_OFF) if case.writing is Writing.OFF else None)
 
 
 def source_allowed(case: Case, draft: Draft) -> Refusal | None:
@@ -51,15 +51,22 @@ def source_allowed(case: Case, draft: Draft) -> Refusal | None:
     kinds = rule.source_kinds
     if draft.source_kind not in case.policy.sources or (kinds is not None and draft.source_kind not in kinds):
         return Refusal(reason=Reason.SOURCE_NOT_ALLOWED, field="source_kind")
-    if _SENSITIVITY_RANK[draft.sensitivity] > _SENSITIVITY_RANK[rule.max_sensitivity]:
+    if SENSITIVITY_RANK[draft.sensitivity] > SENSITIVITY_RANK[rule.max_sensitivity]:
         return Refusal(reason=Reason.NOT_ALLOWED, field="sensitivity")
     return None
 
 
 def not_own(case: Case, record: MemoryState) -> Refusal | None:
-    """Nobody judges what they wrote themselves."""
-    if record.author == case.opened.principal:
+    """Nobody judges what they, or somebody of the same owner, wrote (C15).
+
+    An author who has left the policy since is told apart by name alone.
+    """
+    principal, principals = case.opened.principal, case.policy.principals
+    if record.author == principal:
         return Refusal(reason=Reason.OWN_MEMORY)
+    author = principals.get(record.author)
+    if author is not None and author.owner == principals[principal].owner:
+        return Refusal(reason=Reason.SAME_OWNER)
     return None
 
 

@@ -4,11 +4,11 @@ from msgspec import Struct
 
 from eunoe.domain.entries import IdempotencyEntry, KeyState, SubjectState, TenantState
 from eunoe.domain.memory import MemoryState
-from eunoe.schemas.commands import Command
-from eunoe.schemas.events import Reason
+from eunoe.schemas.commands import Command, Draft
+from eunoe.schemas.events import Finding, Reason
 from eunoe.schemas.ids import CommandId, KeyId, MemoryId, Millis, PrincipalName
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.values import Algorithm
+from eunoe.schemas.values import Algorithm, Writing
 
 
 class Digests(Struct, frozen=True, kw_only=True, gc=False):
@@ -23,17 +23,25 @@ class Digests(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class BodyFacts(Struct, frozen=True, kw_only=True, gc=False):
-    """All that the rules ask of a sealed body. ``blank``: nothing but white space and invisible characters."""
+    """All that the rules ask of a sealed body. ``blank``: nothing but white space and invisible characters.
+
+    ``names_record``: it says where the record it stands for is. ``answers``: the fields of `Answers` that are given.
+    """
 
     statement_chars: int
     body_bytes: int
     event_ids: int
     has_provenance: bool
     blank: bool
+    names_record: bool = False
+    answers: frozenset[str] = frozenset()
 
 
 class Opened(Struct, frozen=True, kw_only=True, gc=False):
     """A command whose MAC holds. ``algorithm`` is the one that held; ``failure`` says why a body could not be opened.
+
+    ``findings`` is what the detectors found, each with what the policy makes of it; ``redacted`` the draft with a body
+    sealed anew without what must not be kept, where a finding asks for that.
 
     ``fresh_key_id`` and ``fresh_root_key_id`` are for `IssueKey`: what was used of them is in the fact
     (``created`` for the key, the same root id for the root), and only then does the shell make the key.
@@ -46,6 +54,8 @@ class Opened(Struct, frozen=True, kw_only=True, gc=False):
     digests: Digests | None = None
     body: BodyFacts | None = None
     failure: Reason | None = None
+    findings: tuple[Finding, ...] = ()
+    redacted: Draft | None = None
     fresh_key_id: KeyId | None = None
     fresh_root_key_id: KeyId | None = None
 
@@ -56,7 +66,8 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     ``memory`` is the record the command names, or for remember and correct the one it would create; ``superseded``
     the one that would give way. ``*_closed``: the generation of its subject, or of anyone it is about, is closed, so it
     counts as forgotten. ``subject`` and ``about`` are those of the draft or of the subject command. ``key`` is the one
-    the draft names, for `IssueKey` the one that (subject, open generation, bucket) has.
+    the draft names, for `IssueKey` the one that (subject, open generation, bucket) has. ``rivals``: the records on the
+    same claim that are active and of an open generation, without the record itself and the one it would replace.
     """
 
     seen: bool = False
@@ -69,6 +80,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     superseded: MemoryState | None = None
     superseded_closed: bool = False
     key: KeyState | None = None
+    rivals: tuple[MemoryState, ...] = ()
 
 
 class Refusal(Struct, frozen=True, kw_only=True, gc=False):
@@ -78,6 +90,7 @@ class Refusal(Struct, frozen=True, kw_only=True, gc=False):
     field: str | None = None
     memory_id: MemoryId | None = None
     current_version: int | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 class Case(Struct, frozen=True, kw_only=True, gc=False):
@@ -87,4 +100,4 @@ class Case(Struct, frozen=True, kw_only=True, gc=False):
     known: Known
     now: Millis
     policy: Policy
-    writes_allowed: bool
+    writing: Writing

@@ -8,8 +8,11 @@ do for every command but one: promoting a correction of a record that is about s
 from collections.abc import Mapping
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from eunoe.domain.admission import generation_closed
 from eunoe.domain.entries import (
+    ClaimState,
     Entry,
     IdempotencyEntry,
     KeyState,
@@ -17,6 +20,7 @@ from eunoe.domain.entries import (
     SubjectState,
     TenantState,
     bucket_key,
+    claim_key,
     command_key,
     idempotency_key,
     key_key,
@@ -28,14 +32,24 @@ from eunoe.domain.known import Known
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import (
     Command,
+    ConfirmMemory,
     CorrectMemory,
+    ExpireMemory,
+    ForgetMemory,
     ForgetSubject,
     IssueKey,
+    PromoteMemory,
     ReadmitSubject,
+    RejectMemory,
     RememberMemory,
+    ResolveConflict,
+    RetractMemory,
 )
 from eunoe.schemas.ids import CommandId, MemoryId, TenantId
 
+RecordCommand = (
+    PromoteMemory | RejectMemory | ConfirmMemory | ResolveConflict | RetractMemory | ExpireMemory | ForgetMemory
+)
 Entries = Mapping[LedgerKey, Entry | None]
 """What was loaded; None: looked for and not there."""
 
@@ -101,6 +115,8 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
         case _:
             record = find(entries, memory_key(tenant, command.memory_id), MemoryState)
             keys = _of_record(record)
+            if record is not None and isinstance(command, PromoteMemory | ResolveConflict):
+                keys += _of_claim(tenant, record.claim_ref, entries)
             if record is not None and record.supersedes is not None:
                 old_key = memory_key(tenant, record.supersedes)
                 keys.append(old_key)
@@ -117,8 +133,48 @@ def _bucket_asked_for(command: IssueKey, entries: Entries) -> LedgerKey | None:
     return bucket_key(tenant, subject, 1 if state is None else state.generation, bucket)
 
 
+def contesting(tenant: TenantId, claim_ref: bytes | None, entries: Entries) -> tuple[LedgerKey, ...]:
+    """The keys still missing from ``entries`` to know who makes this claim already: asked again until empty.
+
+    A draft's claim is sealed, so it is known only once the body was opened.
+    """
+    return tuple(key for key in _of_claim(tenant, claim_ref, entries) if key not in entries)
+
+
+def _of_claim(tenant: TenantId, claim_ref: bytes | None, entries: Entries) -> list[LedgerKey]:
+    if claim_ref is None:
+        return []
+    keys = [claim_key(tenant, claim_ref)]
+    if keys[0] in entries:
+        for each in _members(tenant, claim_ref, entries):
+            key = memory_key(tenant, each)
+            keys.append(key)
+            if key in entries:
+                keys += _of_record(find(entries, key, MemoryState))
+    return keys
+
+
+def _members(tenant: TenantId, claim_ref: bytes, entries: Entries) -> tuple[MemoryId, ...]:
+    claim = find(entries, claim_key(tenant, claim_ref), ClaimState)
+    return () if claim is None else claim.members
+
+
+def rivals(
+    tenant: TenantId, claim_ref: bytes | None, entries: Entries, without: set[MemoryId]
+) -> tuple[MemoryState, ...]:
+    """The readable records that make the claim, once `contesting` is empty."""
+    if claim_ref is None:
+        return ()
+    found = (_record(entries, tenant, each) for each in _members(tenant, claim_ref, entries) if each not in without)
+    return tuple(each for each in found if each is not None and not record_closed(each, entries))
+
+
 def _of_record(record: MemoryState | None) -> list[LedgerKey]:
-    return [] if record is None else subjects_of(record)
+    """Who may have it forgotten, and the claim it will leave when it ends."""
+    if record is None:
+        return []
+    claim = [] if record.claim_ref is None else [claim_key(record.tenant, record.claim_ref)]
+    return subjects_of(record) + claim
 
 
 def subjects_of(record: MemoryState) -> list[LedgerKey]:
@@ -136,56 +192,74 @@ def find(entries: Entries, key: LedgerKey, kind: type[_E]) -> _E | None:
 
 
 def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
-    """What `decide` is told, once `wanted` is empty."""
+    """What `decide` is told, once `wanted` is empty. For a draft's rivals see `with_rivals`."""
     tenant = command.tenant
-    seen = entries[command_key(tenant, command_id)] is not None
-    opened = find(entries, tenant_key(tenant), TenantState)
     idempotency = idempotency_of(command)
-    earlier = None if idempotency is None else find(entries, idempotency_key(tenant, idempotency), IdempotencyEntry)
+    common = Known(
+        seen=entries[command_key(tenant, command_id)] is not None,
+        idempotency=None
+        if idempotency is None
+        else find(entries, idempotency_key(tenant, idempotency), IdempotencyEntry),
+        tenant=find(entries, tenant_key(tenant), TenantState),
+    )
     match command:
-        case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
-            old = _record(entries, tenant, command.supersedes) if isinstance(command, CorrectMemory) else None
-            return Known(
-                seen=seen,
-                idempotency=earlier,
-                tenant=opened,
-                subject=find(entries, subject_key(tenant, draft.subject), SubjectState),
-                about=tuple(find(entries, subject_key(tenant, each), SubjectState) for each in draft.about),
-                memory=_record(entries, tenant, draft.memory_id),
-                superseded=old,
-                superseded_closed=old is not None and record_closed(old, entries),
-                key=find(entries, key_key(tenant, draft.key_id), KeyState),
-            )
+        case RememberMemory() | CorrectMemory():
+            return _known_of_draft(common, command, entries)
         case IssueKey(subject=subject):
             bucket = _bucket_asked_for(command, entries)
-            return Known(
-                seen=seen,
-                tenant=opened,
-                subject=None
-                if bucket is None or subject is None
-                else find(entries, subject_key(tenant, subject), SubjectState),
-                key=None if bucket is None else find(entries, bucket, KeyState),
+            if bucket is None or subject is None:
+                return common
+            return replace(
+                common,
+                subject=find(entries, subject_key(tenant, subject), SubjectState),
+                key=find(entries, bucket, KeyState),
             )
         case ForgetSubject(subject=subject) | ReadmitSubject(subject=subject):
-            return Known(
-                seen=seen,
-                idempotency=earlier,
-                tenant=opened,
-                subject=find(entries, subject_key(tenant, subject), SubjectState),
-            )
+            return replace(common, subject=find(entries, subject_key(tenant, subject), SubjectState))
         case _:
-            record = _record(entries, tenant, command.memory_id)
-            pending = None if record is None or record.supersedes is None else record.supersedes
-            old = None if pending is None else _record(entries, tenant, pending)
-            return Known(
-                seen=seen,
-                idempotency=earlier,
-                tenant=opened,
-                memory=record,
-                memory_closed=record is not None and record_closed(record, entries),
-                superseded=old,
-                superseded_closed=old is not None and record_closed(old, entries),
-            )
+            return _known_of_record(common, command, entries)
+
+
+def _known_of_draft(common: Known, command: RememberMemory | CorrectMemory, entries: Entries) -> Known:
+    tenant, draft = command.tenant, command.draft
+    old = _record(entries, tenant, command.supersedes) if isinstance(command, CorrectMemory) else None
+    return replace(
+        common,
+        subject=find(entries, subject_key(tenant, draft.subject), SubjectState),
+        about=tuple(find(entries, subject_key(tenant, each), SubjectState) for each in draft.about),
+        memory=_record(entries, tenant, draft.memory_id),
+        superseded=old,
+        superseded_closed=old is not None and record_closed(old, entries),
+        key=find(entries, key_key(tenant, draft.key_id), KeyState),
+    )
+
+
+def _known_of_record(common: Known, command: RecordCommand, entries: Entries) -> Known:
+    tenant = command.tenant
+    record = _record(entries, tenant, command.memory_id)
+    if record is None:
+        return common
+    old = None if record.supersedes is None else _record(entries, tenant, record.supersedes)
+    contested = isinstance(command, PromoteMemory | ResolveConflict)
+    others = {record.memory_id} if record.supersedes is None else {record.memory_id, record.supersedes}
+    return replace(
+        common,
+        memory=record,
+        memory_closed=record_closed(record, entries),
+        superseded=old,
+        superseded_closed=old is not None and record_closed(old, entries),
+        rivals=rivals(tenant, record.claim_ref, entries, others) if contested else (),
+    )
+
+
+def with_rivals(known: Known, command: Command, claim_ref: bytes | None, entries: Entries) -> Known:
+    """``known`` with the records on the claim of the draft that was opened meanwhile."""
+    if claim_ref is None or not isinstance(command, RememberMemory | CorrectMemory):
+        return known
+    without = {command.draft.memory_id}
+    if isinstance(command, CorrectMemory):
+        without.add(command.supersedes)
+    return replace(known, rivals=rivals(command.tenant, claim_ref, entries, without))
 
 
 def _record(entries: Entries, tenant: TenantId, memory_id: MemoryId) -> MemoryState | None:

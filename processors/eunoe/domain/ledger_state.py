@@ -8,6 +8,7 @@ tenants, or of sealed content, is not needed here.
 from typing import assert_never
 
 from eunoe.domain.entries import (
+    ClaimState,
     CommandSeen,
     Entry,
     IdempotencyEntry,
@@ -16,6 +17,7 @@ from eunoe.domain.entries import (
     SubjectState,
     TenantState,
     bucket_key,
+    claim_key,
     command_key,
     idempotency_key,
     key_key,
@@ -23,11 +25,13 @@ from eunoe.domain.entries import (
     subject_key,
     tenant_key,
 )
-from eunoe.domain.ledger_questions import Entries, find, idempotency_of, known, wanted
+from eunoe.domain.ledger_questions import Entries, contesting, find, idempotency_of, known, wanted, with_rivals
 from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches
 from eunoe.schemas.events import (
+    CandidateObserved,
     CommandDuplicate,
     CommandRejected,
+    ConflictResolved,
     Event,
     EventHeader,
     KeyIssued,
@@ -46,8 +50,9 @@ from eunoe.schemas.events import (
     SubjectRef,
 )
 from eunoe.schemas.ids import TenantId
+from eunoe.schemas.values import Lifecycle
 
-__all__ = ["Entries", "fold", "folds", "idempotency_of", "known", "wanted"]
+__all__ = ["Entries", "contesting", "fold", "folds", "idempotency_of", "known", "wanted", "with_rivals"]
 
 
 def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
@@ -58,6 +63,8 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
         case MemoryAccepted(draft=draft) | MemoryQuarantined(draft=draft):
             keys.append(subject_key(tenant, draft.subject))
             keys += [subject_key(tenant, each) for each in draft.about]
+            if isinstance(fact, MemoryAccepted) and fact.claim_ref is not None:
+                keys.append(claim_key(tenant, fact.claim_ref))
         case MemoryForgotten() if keys[0] in entries:
             record = find(entries, keys[0], MemoryState)
             keys += [] if record is None else [subject_key(tenant, each.subject) for each in _concerned(record)]
@@ -65,6 +72,10 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
             keys.append(subject_key(tenant, subject))
         case SubjectForgotten(subject=subject) | SubjectReadmitted(subject=subject):
             keys.append(subject_key(tenant, subject))
+    for each in touches(fact):
+        record = find(entries, memory_key(tenant, each), MemoryState) if memory_key(tenant, each) in entries else None
+        if record is not None and record.claim_ref is not None:
+            keys.append(claim_key(tenant, record.claim_ref))
     return tuple(key for key in keys if key not in entries)
 
 
@@ -81,7 +92,7 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
         case CommandRejected(reason=Reason.NOT_DUE):
             # Not remembered: the same ExpireMemory is judged again until it is due.
             return {}
-        case CommandRejected() | CommandDuplicate():
+        case CommandRejected() | CommandDuplicate() | CandidateObserved():
             return {command_key(tenant, header.command_id): CommandSeen(decided_at=header.decided_at)}
         case KeyIssued():
             changed = _issued(entries, tenant, fact)
@@ -91,6 +102,7 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
             MemoryAccepted()
             | MemoryQuarantined()
             | MemoryPromoted()
+            | ConflictResolved()
             | MemoryRejected()
             | MemoryConfirmed()
             | MemoryRetracted()
@@ -110,6 +122,7 @@ _RecordFact = (
     MemoryAccepted
     | MemoryQuarantined
     | MemoryPromoted
+    | ConflictResolved
     | MemoryRejected
     | MemoryConfirmed
     | MemoryRetracted
@@ -123,7 +136,10 @@ def _recorded(entries: Entries, header: EventHeader, fact: _RecordFact) -> dict[
     changed: dict[LedgerKey, Entry] = {}
     for memory_id in touches(fact):
         key = memory_key(tenant, memory_id)
-        changed[key] = evolve(find(entries, key, MemoryState), memory_id, header, fact)
+        before = find(entries, key, MemoryState)
+        after = evolve(before, memory_id, header, fact)
+        changed[key] = after
+        _claim(entries, before, after, changed)
     if isinstance(fact, MemoryAccepted | MemoryQuarantined):
         draft = fact.draft
         _count(entries, tenant, SubjectRef(subject=draft.subject, generation=draft.generation), 1, changed)
@@ -134,6 +150,19 @@ def _recorded(entries: Entries, header: EventHeader, fact: _RecordFact) -> dict[
         for ref in () if record is None else _concerned(record):
             _count(entries, tenant, ref, -1, changed)
     return changed
+
+
+def _claim(entries: Entries, before: MemoryState | None, after: MemoryState, changed: dict[LedgerKey, Entry]) -> None:
+    """A record makes its claim while it is active."""
+    was, now = before is not None and before.lifecycle is Lifecycle.ACTIVE, after.lifecycle is Lifecycle.ACTIVE
+    if after.claim_ref is None or was is now:
+        return
+    key = claim_key(after.tenant, after.claim_ref)
+    # One fact may change two records of a claim.
+    state = changed.get(key) or find(entries, key, ClaimState)
+    members = state.members if isinstance(state, ClaimState) else ()
+    others = tuple(each for each in members if each != after.memory_id)
+    changed[key] = ClaimState(members=(*others, after.memory_id) if now else others)
 
 
 def _concerned(record: MemoryState) -> tuple[SubjectRef, ...]:

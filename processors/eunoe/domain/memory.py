@@ -10,7 +10,9 @@ there nothing leads on.
 Each fact about a record moves it one `Step` along `TRANSITIONS` and raises its version by exactly one, so versions
 are 1, 2, 3 … without a gap. A fact names the version it led to; one that does not fit the state at hand means that
 the log or the state is broken, and `evolve` raises `ImpossibleFact` instead of guessing. A correction is one fact
-about two records: the new one is born and the old one takes the step ``superseded``; `touches` names both.
+about two records: the new one is born and the old one takes the step ``superseded``; `touches` names both. So is a
+contradiction that nothing settles: the old record takes the step ``contested`` and stays active, until somebody says
+which one holds (``upheld``; the others are superseded in the same fact).
 
 Forgetting a whole subject is not in the table. It closes the subject's generation in one event (see
 `eunoe.domain.ledger_state`) and touches no record: a record of a closed generation is forgotten whatever its own
@@ -27,8 +29,10 @@ from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from eunoe.schemas.events import (
+    ConflictResolved,
     EventHeader,
     Fact,
     MemoryAccepted,
@@ -42,7 +46,7 @@ from eunoe.schemas.events import (
     SubjectRef,
 )
 from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
-from eunoe.schemas.values import Confirmation, Lifecycle, Review, Trust
+from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Review, Trust, Visibility
 
 
 class Step(StrEnum):
@@ -53,6 +57,8 @@ class Step(StrEnum):
     PROMOTED = "promoted"
     REJECTED = "rejected"
     CONFIRMED = "confirmed"
+    CONTESTED = "contested"
+    UPHELD = "upheld"
     SUPERSEDED = "superseded"
     EXPIRED = "expired"
     RETRACTED = "retracted"
@@ -75,6 +81,8 @@ TRANSITIONS: Final[Mapping[Lifecycle | None, Mapping[Step, Lifecycle]]] = Mappin
         },
         Lifecycle.ACTIVE: {
             Step.CONFIRMED: Lifecycle.ACTIVE,
+            Step.CONTESTED: Lifecycle.ACTIVE,
+            Step.UPHELD: Lifecycle.ACTIVE,
             Step.SUPERSEDED: Lifecycle.SUPERSEDED,
             Step.EXPIRED: Lifecycle.EXPIRED,
             Step.RETRACTED: Lifecycle.RETRACTED,
@@ -98,6 +106,7 @@ _STEPS: Final[Mapping[type, Step]] = MappingProxyType(
         MemoryRetracted: Step.RETRACTED,
         MemoryExpired: Step.EXPIRED,
         MemoryForgotten: Step.FORGOTTEN,
+        ConflictResolved: Step.UPHELD,
     }
 )
 _CONFIRMATIONS: Final[Mapping[Step, Confirmation]] = MappingProxyType(
@@ -108,7 +117,9 @@ _CONFIRMATIONS: Final[Mapping[Step, Confirmation]] = MappingProxyType(
 class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=1):
     """What decisions and the sweeper need to know of a record. No content; ``author`` is the principal that wrote it.
 
-    ``supersedes`` is what a quarantined correction would replace when promoted; None once it has.
+    ``supersedes`` is what a quarantined correction would replace when promoted; None once it has. ``content_hash`` and
+    ``claim_ref`` are keyed: what contradicts what is told without opening anything. ``said_at``: when it was observed,
+    or else decided. ``reviewable_at``: the end of its waiting period.
     """
 
     memory_id: MemoryId
@@ -128,6 +139,14 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     expires_at: Millis
     key_id: KeyId
     supersedes: MemoryId | None = None
+    claim_ref: bytes | None = None
+    content_hash: bytes = b""
+    visibility: Visibility = Visibility.AGENT
+    said_at: Millis = Millis(0)
+    valid_from: Millis | None = None
+    valid_until: Millis | None = None
+    conflict_policy: ConflictPolicy = ConflictPolicy.POLICY_DECIDES
+    reviewable_at: Millis = Millis(0)
 
 
 class ImpossibleFact(Exception):
@@ -146,36 +165,52 @@ def allowed(state: MemoryState | None, step: Step) -> Lifecycle | None:
 
 
 def touches(fact: Fact) -> tuple[MemoryId, ...]:
-    """The records whose state this fact changes: one, two for a correction that took effect, or none."""
+    """The records whose state this fact changes, the one it is about first; none where it changes no record."""
     match fact:
-        case MemoryAccepted(draft=draft, supersedes=None) | MemoryQuarantined(draft=draft):
+        case MemoryQuarantined(draft=draft):
             return (draft.memory_id,)
-        case MemoryAccepted(draft=draft, supersedes=old) if old is not None:
-            return (draft.memory_id, old.memory_id)
-        case MemoryPromoted(memory_id=memory_id, supersedes=old) if old is not None:
-            return (memory_id, old.memory_id)
+        case MemoryAccepted(draft=draft):
+            return (draft.memory_id, *(each for each, _, _ in _others(fact)))
         case (
             MemoryPromoted()
+            | ConflictResolved()
             | MemoryRejected()
             | MemoryConfirmed()
             | MemoryRetracted()
             | MemoryExpired()
             | MemoryForgotten()
         ):
-            return (fact.memory_id,)
+            return (fact.memory_id, *(each for each, _, _ in _others(fact)))
+        case _:
+            return ()
+
+
+def _others(fact: Fact) -> tuple[tuple[MemoryId, Step, int], ...]:
+    """What happens to other records in the same moment: record, step, version after it."""
+    match fact:
+        case (
+            MemoryAccepted(supersedes=old, conflicts_with=rivals)
+            | MemoryPromoted(supersedes=old, conflicts_with=rivals)
+        ):
+            gone = () if old is None else ((old.memory_id, Step.SUPERSEDED, old.version),)
+            return (*gone, *((each.memory_id, Step.CONTESTED, each.version) for each in rivals))
+        case ConflictResolved(superseded=gone_by):
+            return tuple((each.memory_id, Step.SUPERSEDED, each.version) for each in gone_by)
         case _:
             return ()
 
 
 def evolve(state: MemoryState | None, memory_id: MemoryId, header: EventHeader, fact: Fact) -> MemoryState:
     """The state of ``memory_id``, one of ``touches(fact)``, after the fact. Raises `ImpossibleFact`."""
+    for other, step, version in _others(fact):
+        if other == memory_id:
+            return _moved(state, memory_id, step, version, fact)
     match fact:
         case MemoryAccepted(draft=draft) | MemoryQuarantined(draft=draft) if draft.memory_id == memory_id:
             return _born(state, header, fact)
-        case MemoryAccepted(supersedes=old) | MemoryPromoted(supersedes=old) if old and old.memory_id == memory_id:
-            return _moved(state, memory_id, Step.SUPERSEDED, old.version, fact)
         case (
             MemoryPromoted(version=version)
+            | ConflictResolved(version=version)
             | MemoryRejected(version=version)
             | MemoryConfirmed(version=version)
             | MemoryRetracted(version=version)
@@ -211,6 +246,14 @@ def _born(state: MemoryState | None, header: EventHeader, fact: MemoryAccepted |
         expires_at=draft.expires_at,
         key_id=draft.key_id,
         supersedes=fact.supersedes if isinstance(fact, MemoryQuarantined) else None,
+        claim_ref=fact.claim_ref,
+        content_hash=fact.content_hash,
+        visibility=draft.visibility,
+        said_at=header.decided_at if draft.observed_at is None else draft.observed_at,
+        valid_from=draft.valid_from,
+        valid_until=draft.valid_until,
+        conflict_policy=draft.conflict_policy,
+        reviewable_at=fact.reviewable_at if isinstance(fact, MemoryQuarantined) else Millis(0),
     )
 
 
@@ -222,23 +265,13 @@ def _moved(state: MemoryState | None, memory_id: MemoryId, step: Step, version: 
     if version != state.version + 1:
         raise ImpossibleFact(type(fact).__name__, memory_id, f"version {version} after {state.version}")
     decided = step is Step.PROMOTED or step is Step.REJECTED
-    return MemoryState(
-        memory_id=memory_id,
-        tenant=state.tenant,
-        agent=state.agent,
-        subject=state.subject,
-        generation=state.generation,
-        about=state.about,
-        purposes=state.purposes,
-        kind=state.kind,
-        author=state.author,
+    return replace(
+        state,
         lifecycle=lifecycle,
         version=version,
         trust=fact.trust if step is Step.PROMOTED and isinstance(fact, MemoryPromoted) else state.trust,
         confirmation=_CONFIRMATIONS.get(step, state.confirmation),
         review=Review.DECIDED if decided else state.review,
-        expires_at=state.expires_at,
-        key_id=state.key_id,
         supersedes=None if step is Step.PROMOTED else state.supersedes,
     )
 

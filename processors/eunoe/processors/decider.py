@@ -18,7 +18,8 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.records import to_record
 from eunoe.domain.decide import decide
 from eunoe.domain.entries import Entry, LedgerKey
-from eunoe.domain.ledger_questions import follows_records, known, wanted
+from eunoe.domain.known import Known
+from eunoe.domain.ledger_questions import contesting, follows_records, known, wanted, with_rivals
 from eunoe.domain.ledger_state import fold
 from eunoe.processors.acquisition import Acquisition, Held
 from eunoe.processors.dead_letters import BadRecordGauge, DeadLetterBox
@@ -33,10 +34,12 @@ from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import BATCH_COMMANDS, DEAD_LETTERS, DECIDED, SILENT, TRANSACTION_SECONDS, Meter
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
+from eunoe.schemas.commands import Command, CorrectMemory, RememberMemory
 from eunoe.schemas.events import CommandRejected, Event, Fact, KeyIssued, MemoryQuarantined, SubjectForgotten
 from eunoe.schemas.ids import Millis, Offset, Partition, TenantId
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.topics import Topic
+from eunoe.schemas.values import Writing
 
 _WAIT_MS: Final = 500
 
@@ -50,7 +53,7 @@ class Rules(Protocol):
     def offset(self) -> Offset: ...
     @property
     def verifiers(self) -> Verifiers: ...
-    def writes_allowed(self, tenant: TenantId) -> bool: ...
+    def writing(self, tenant: TenantId, purposes: Sequence[str]) -> Writing: ...
 
 
 class RuleSource(Protocol):
@@ -208,9 +211,16 @@ class PartitionDecider:
             await self.ledger.complete(before.position, entries, lambda loaded: wanted(command_id, command, loaded))
         now = Millis(max(received.record.timestamp, judged.decided_at))
         what_is_known = known(command_id, command, entries)
-        opened = await self.opener.open(received, what_is_known)
-        allowed = rules.writes_allowed(command.tenant)
-        for fact in decide(opened, what_is_known, now, rules.policy, allowed):
+        opened = await self.opener.open(received, what_is_known, rules.policy)
+        claim = None if opened.digests is None else opened.digests.claim_ref
+        if claim is not None:
+            # Whose claim it is, is sealed: only now is it known what the record may contradict.
+            await self.ledger.complete(
+                before.position, entries, lambda loaded: contesting(command.tenant, claim, loaded)
+            )
+            what_is_known = with_rivals(what_is_known, command, claim, entries)
+        writing = rules.writing(command.tenant, _purposes(command, what_is_known))
+        for fact in decide(opened, what_is_known, now, rules.policy, writing):
             event = Event(header=header_of(received, opened, fact, rules, now), fact=fact)
             changed = fold(entries, event)
             entries.update(changed)
@@ -241,6 +251,13 @@ def _changes(judged: _Judged, offsets: Sequence[Offset]) -> list[Change]:
         )
         for (event, changed), offset in zip(judged.events, offsets, strict=True)
     ]
+
+
+def _purposes(command: Command, known: Known) -> Sequence[str]:
+    """The purposes the command is about, whose switches it is subject to."""
+    if isinstance(command, RememberMemory | CorrectMemory):
+        return command.draft.purposes
+    return () if known.memory is None else known.memory.purposes
 
 
 def _reason(fact: Fact) -> str:

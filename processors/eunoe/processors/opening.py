@@ -8,9 +8,10 @@ import unicodedata
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, assert_never
+from typing import Final, Protocol, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from eunoe.crypto.errors import KeyClosed, KeyUnknown, SealBroken, TextRefused
 from eunoe.crypto.keyring import Keyring
@@ -20,6 +21,7 @@ from eunoe.processors.receiving import Received
 from eunoe.schemas.canonical import canonical
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import (
+    Answers,
     Command,
     ConfirmMemory,
     CorrectMemory,
@@ -33,12 +35,14 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RejectMemory,
     RememberMemory,
+    ResolveConflict,
     RetractMemory,
 )
 from eunoe.schemas.errors import SchemaError
-from eunoe.schemas.events import Reason
+from eunoe.schemas.events import Finding, Reason
 from eunoe.schemas.ids import KeyId, TenantId, new_id
-from eunoe.schemas.values import Algorithm
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.values import Algorithm, Verdict
 
 _DIGEST_BYTES: Final = 16
 _NOT_PAYLOAD: Final = frozenset({"memory_id", "generation", "key_id", "body", "body_version"})
@@ -47,11 +51,38 @@ _CHOSEN: Final = attrgetter(
     *(each for each in Draft.__struct_fields__ if each not in _NOT_PAYLOAD and each not in ("ttl", "expires_at"))
 )
 _SAID: Final = attrgetter(*MemoryBody.__struct_fields__)
+_ANSWERS: Final = Answers.__struct_fields__
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 CaughtUp = Callable[[], Awaitable[None]]
 """Returns once the key models have passed everything that the log held when it was called; raises when they do not."""
+
+
+class Examiner(Protocol):
+    """What looks at the plaintext. Neither what it returns nor what it raises holds any of it."""
+
+    def examine(self, body: MemoryBody, draft: Draft, policy: Policy) -> tuple[Finding, ...]:
+        """What was found, each with what the policy makes of it."""
+        ...
+
+    def redact(self, body: MemoryBody, findings: tuple[Finding, ...]) -> MemoryBody:
+        """The body without what the findings with the verdict ``redact`` are about."""
+        ...
+
+
+class _Blind:
+    """Looks at nothing."""
+
+    def examine(self, body: MemoryBody, draft: Draft, policy: Policy) -> tuple[Finding, ...]:
+        return ()
+
+    def redact(self, body: MemoryBody, findings: tuple[Finding, ...]) -> MemoryBody:
+        return body
+
+
+NOTHING_EXAMINED: Final[Examiner] = _Blind()
+"""For measuring what deciding costs without detectors. A worker never runs with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +91,9 @@ class Opener:
 
     keyring: Keyring
     caught_up: CaughtUp
+    examiner: Examiner = NOTHING_EXAMINED
 
-    async def open(self, received: Received, known: Known) -> Opened:
+    async def open(self, received: Received, known: Known, policy: Policy) -> Opened:
         """The command as `decide` takes it. Awaits only where a key is not in the cache.
 
         Raises what the key source raises when it does not answer: then nothing is judged.
@@ -70,13 +102,24 @@ class Opener:
         failure: Reason | None = None
         digests: Digests | None = None
         facts: BodyFacts | None = None
+        findings: tuple[Finding, ...] = ()
+        redacted: Draft | None = None
         if isinstance(command, RememberMemory | CorrectMemory):
             keys = await self._keys(command.tenant, command.draft, known)
             if keys is None:
                 failure = Reason.UNKNOWN_KEY
             else:
-                found = _open(keys, command)
-                failure, digests, facts = found if isinstance(found, tuple) else (found, None, None)
+                found = _read(keys, command)
+                if isinstance(found, Reason):
+                    failure = found
+                else:
+                    body, facts = found
+                    findings = self.examiner.examine(body, command.draft, policy)
+                    kept = body
+                    if any(each.verdict is Verdict.REDACT for each in findings):
+                        kept = self.examiner.redact(body, findings)
+                        redacted = _sealed_anew(keys[0], command.draft, kept)
+                    digests = _digests(keys[1], command, body, kept)
         else:
             digests = Digests(payload=_plain_payload(command))
         issues = isinstance(command, IssueKey)
@@ -88,6 +131,8 @@ class Opener:
             digests=digests,
             body=facts,
             failure=failure,
+            findings=findings,
+            redacted=redacted,
             fresh_key_id=KeyId(new_id()) if issues else None,
             fresh_root_key_id=KeyId(new_id()) if issues else None,
         )
@@ -123,23 +168,34 @@ class Opener:
         return cipher, root
 
 
-def _open(
+def _read(
     keys: tuple[DataCipher, SubjectRoot], command: RememberMemory | CorrectMemory
-) -> Reason | tuple[None, Digests, BodyFacts]:
+) -> Reason | tuple[MemoryBody, BodyFacts]:
     cipher, root = keys
     draft = command.draft
     try:
         plain = cipher.open(draft.memory_id, draft.body_version, draft.body)
         body = BODIES.decode(plain)
-        claim = None if body.claim_key is None else root.claim_reference(body.claim_key)
+        if body.claim_key is not None:
+            root.claim_reference(body.claim_key)
     except (SealBroken, SchemaError, TextRefused):
         return Reason.UNREADABLE_BODY
-    digests = Digests(
+    return body, _facts(body, len(plain))
+
+
+def _digests(root: SubjectRoot, command: RememberMemory | CorrectMemory, body: MemoryBody, kept: MemoryBody) -> Digests:
+    """``body`` is what was asked for, ``kept`` what will be stored: they differ where something was redacted."""
+    return Digests(
         payload=root.payload_digest(_payload(command, body)),
-        content_hash=root.content_hash(body.statement.encode()),
-        claim_ref=claim,
+        content_hash=root.content_hash(kept.statement.encode()),
+        claim_ref=None if body.claim_key is None else root.claim_reference(body.claim_key),
     )
-    return None, digests, _facts(body, len(plain))
+
+
+def _sealed_anew(cipher: DataCipher, draft: Draft, body: MemoryBody) -> Draft:
+    """The draft with another body, under the next body version: no two texts share a version and a record."""
+    version = draft.body_version + 1
+    return replace(draft, body_version=version, body=cipher.seal(draft.memory_id, version, BODIES.encode(body)))
 
 
 def _facts(body: MemoryBody, size: int) -> BodyFacts:
@@ -149,6 +205,10 @@ def _facts(body: MemoryBody, size: int) -> BodyFacts:
         event_ids=len(body.event_ids),
         has_provenance=bool(body.source_uri or body.event_ids or body.provenance),
         blank=_blank(body.statement),
+        names_record=bool(body.source_uri or body.external_id),
+        answers=frozenset(
+            () if body.answers is None else (name for name in _ANSWERS if getattr(body.answers, name) is not None)
+        ),
     )
 
 
@@ -173,7 +233,7 @@ def _payload(command: RememberMemory | CorrectMemory, body: MemoryBody) -> bytes
 def _plain_payload(command: Command) -> bytes:
     """For commands without a body: ids, versions and codes, which no key has to hide."""
     match command:
-        case PromoteMemory() | ConfirmMemory() | RetractMemory() | ForgetMemory():
+        case PromoteMemory() | ConfirmMemory() | ResolveConflict() | RetractMemory() | ForgetMemory():
             named: tuple[str | int | None, ...] = (command.memory_id,)
         case RejectMemory():
             named = (command.memory_id, command.reason)

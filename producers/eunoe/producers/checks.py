@@ -111,6 +111,12 @@ def choice(field: str, value: object, vocabulary: type[_Choice]) -> _Choice:
     raise CallerError(field, f"must be one of {', '.join(vocabulary)}")
 
 
+def flag(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _typed(field, "true or false", value)
+    return value
+
+
 def confidence(field: str, value: object) -> float:
     """From 0 to 1. True is a number to Python and NaN passes many comparisons; neither is a belief (M68)."""
     if isinstance(value, bool) or not isinstance(value, int | float):

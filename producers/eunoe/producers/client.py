@@ -38,6 +38,7 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RejectMemory,
     RememberMemory,
+    ResolveConflict,
     RetractMemory,
 )
 from eunoe.schemas.ids import CommandId, MemoryId, PrincipalName, Pseudonym, TenantId, new_id
@@ -179,6 +180,14 @@ class MemoryProducer:
     async def confirm(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
         hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = ConfirmMemory(
+            tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed
+        )
+        return await self._send(command, asked)
+
+    async def resolve(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
+        """Answer an open conflict: this record holds."""
+        hashed = await self._about(tenant, memory_id, expected_version, asked)
+        command = ResolveConflict(
             tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed
         )
         return await self._send(command, asked)

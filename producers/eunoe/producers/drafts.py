@@ -10,10 +10,11 @@ from eunoe.producers import checks
 from eunoe.producers.errors import CallerError, TooLarge
 from eunoe.producers.proposal import Asked, Placed, Proposal
 from eunoe.schemas.codec import BODIES
-from eunoe.schemas.commands import Draft, EvidenceSpan, MemoryBody
+from eunoe.schemas.commands import Answers, Draft, EvidenceSpan, MemoryBody
 from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, Pseudonym, TenantId
 from eunoe.schemas.policy import KindRule, Limits, Policy
 from eunoe.schemas.values import (
+    Circumstance,
     ConflictPolicy,
     ExportDeletePolicy,
     MemoryClass,
@@ -120,6 +121,11 @@ def _draft(proposal: Proposal, memory_id: MemoryId, limits: Limits, ttl: int | N
         ttl=ttl,
         expires_at=expires_at,
         conflict_policy=checks.choice("conflict_policy", proposal.conflict_policy, ConflictPolicy),
+        circumstances=tuple(
+            checks.choice("circumstances", each, Circumstance)
+            for each in checks.several("circumstances", proposal.circumstances, len(Circumstance))
+        ),
+        reference=checks.flag("reference", proposal.reference),
         export_delete_policy=checks.choice("export_delete_policy", proposal.export_delete_policy, ExportDeletePolicy),
         embedding_version=_label(proposal, "embedding_version"),
         key_id=_LATER_KEY,
@@ -138,7 +144,7 @@ def _body(proposal: Proposal, limits: Limits) -> bytes:
             source_uri=_text(proposal, "source_uri"),
             event_ids=checks.texts("event_ids", proposal.event_ids, limits.event_ids),
             evidence=tuple(map(_span, checks.several("evidence", proposal.evidence, limits.event_ids))),
-            justification=_text(proposal, "justification"),
+            answers=_answers(proposal.answers),
             external_id=_text(proposal, "external_id"),
         )
     )
@@ -153,6 +159,16 @@ def _span(span: object) -> EvidenceSpan:
     checks.text("evidence.event_id", span.event_id)
     checks.whole("evidence.end", span.end, checks.whole("evidence.start", span.start, 0))
     return span
+
+
+def _answers(answers: Answers | None) -> Answers | None:
+    if answers is None:
+        return None
+    for name in Answers.__struct_fields__:
+        value = getattr(answers, name)
+        if value is not None:
+            checks.text(f"answers.{name}", value)
+    return answers
 
 
 def _text(proposal: Proposal, field: str) -> str | None:

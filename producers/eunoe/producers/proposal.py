@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from eunoe.schemas.commands import Draft, EvidenceSpan
+from eunoe.schemas.commands import Answers, Draft, EvidenceSpan
 from eunoe.schemas.ids import AgentId, Bucket, CommandId, MemoryId, Millis, TenantId
 from eunoe.schemas.values import (
+    Circumstance,
     ConflictPolicy,
     ExportDeletePolicy,
     MemoryClass,
@@ -63,7 +64,9 @@ class Proposal:
     observed_at: Instant | None = None
     confidence: float = 1.0
     sensitivity: Sensitivity = Sensitivity.PERSONAL
-    justification: str | None = None
+    answers: Answers | None = None
+    circumstances: Sequence[Circumstance] = ()
+    reference: bool = False
     retention: str | None = None
     ttl: timedelta | int | None = None
     expires_at: Instant | None = None

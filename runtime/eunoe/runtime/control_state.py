@@ -6,7 +6,7 @@ the same one, the first wins in every process; the other is stale, is ignored ev
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
@@ -19,10 +19,10 @@ from eunoe.schemas.control import POLICY, SWITCH_PREFIX, ControlRecord, Switch, 
 from eunoe.schemas.ids import LogId, Offset, TenantId, is_name
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.policy_file import PolicyError, read_policy
+from eunoe.schemas.values import Writing
 
 NOTHING: Final = Offset(-1)
 EVERY_TENANT: Final = "*"
-_ON: Final = Switch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,21 @@ class ControlState:
         found = self.adopted.get(name)
         return NOTHING if found is None else found.offset
 
-    def reads_allowed(self, tenant: TenantId) -> bool:
-        return all(each.reads for each in self._switches(tenant))
+    def reads_allowed(self, tenant: TenantId, purpose: str | None = None) -> bool:
+        return all(each.reads for each in self._switches(tenant, () if purpose is None else (purpose,)))
 
-    def writes_allowed(self, tenant: TenantId) -> bool:
-        return all(each.writes for each in self._switches(tenant))
+    def writing(self, tenant: TenantId, purposes: Sequence[str] = ()) -> Writing:
+        """What may be written for these purposes: the strictest of the switches that speak of them."""
+        found = self._switches(tenant, purposes)
+        if not all(each.writes for each in found):
+            return Writing.OFF
+        return Writing.OBSERVE if any(each.observe for each in found) else Writing.ON
 
-    def _switches(self, tenant: TenantId) -> tuple[Switch, Switch]:
-        return self.switches.get(EVERY_TENANT, _ON), self.switches.get(tenant, _ON)
+    def _switches(self, tenant: TenantId, purposes: Sequence[str]) -> list[Switch]:
+        if not self.switches:
+            return []
+        names = [of for each in (EVERY_TENANT, tenant) for of in (each, *(f"{each}/{purpose}" for purpose in purposes))]
+        return [self.switches[name] for name in names if name in self.switches]
 
 
 def signers_of(signers: tuple[ControlSigner, ...]) -> Mapping[str, Ed25519Verifier]:
@@ -95,13 +102,15 @@ def after(
 def _adopt(state: ControlState, record: ControlRecord) -> ControlState:
     if record.name == POLICY:
         return replace(state, policy=read_policy(record.body, "the policy on memory-control"))
-    tenant = record.name.removeprefix(SWITCH_PREFIX)
-    if tenant == record.name or not (tenant == EVERY_TENANT or is_name(tenant)):
+    of = record.name.removeprefix(SWITCH_PREFIX)
+    tenant, slash, purpose = of.partition("/")
+    known = (tenant == EVERY_TENANT or is_name(tenant)) and (is_name(purpose) if slash else True)
+    if of == record.name or not known:
         raise ValueError("no such kind of control record")
     switch = msgspec.json.decode(record.body, type=Switch)
-    return replace(state, switches=MappingProxyType({**state.switches, tenant: switch}))
+    return replace(state, switches=MappingProxyType({**state.switches, of: switch}))
 
 
 def switch_body(switch: Switch) -> bytes:
     """A switch as the body of its record."""
-    return json.dumps({"reads": switch.reads, "writes": switch.writes}).encode()
+    return json.dumps({"reads": switch.reads, "writes": switch.writes, "observe": switch.observe}).encode()

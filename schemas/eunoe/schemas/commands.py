@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from eunoe.schemas.ids import AgentId, Bucket, KeyId, MemoryId, Millis, Pseudonym, TenantId
 from eunoe.schemas.values import (
+    Circumstance,
     ConflictPolicy,
     ExportDeletePolicy,
     MemoryClass,
@@ -33,6 +34,23 @@ class EvidenceSpan(Struct, frozen=True, kw_only=True, gc=False):
     end: int
 
 
+class Answers(Struct, frozen=True, kw_only=True, gc=False):
+    """Why this is worth keeping (B3): the task it will help, why the source cannot be asked again, how the gain shows,
+    how it may go stale, who may read it, whether somebody has to confirm it, when it goes, how it is corrected.
+
+    Sealed. A kind's policy says which of them a record must carry.
+    """
+
+    future_use: str | None = None
+    why_not_ask_again: str | None = None
+    gain_measure: str | None = None
+    staleness: str | None = None
+    readers: str | None = None
+    confirmation: str | None = None
+    deletion: str | None = None
+    correction: str | None = None
+
+
 class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     """The part of a record that is sealed. Its Avro form is what ``Draft.body`` encrypts."""
 
@@ -42,7 +60,7 @@ class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     source_uri: str | None = None
     event_ids: tuple[str, ...] = ()
     evidence: tuple[EvidenceSpan, ...] = ()
-    justification: str | None = None
+    answers: Answers | None = None
     external_id: str | None = None
 
 
@@ -51,7 +69,8 @@ class Draft(Struct, frozen=True, kw_only=True, gc=False):
 
     ``expires_at`` is absolute and set before sealing, for the data key serves one month of it. ``ttl`` (ms) is
     what the author asked for, or None where the author named the instant itself: a retry computes another
-    ``expires_at`` from the same ``ttl`` and is still the same request.
+    ``expires_at`` from the same ``ttl`` and is still the same request. ``reference``: the statement only says which
+    record of which system to look up (B5), and ``source_uri`` or ``external_id`` names it.
     """
 
     memory_id: MemoryId
@@ -76,6 +95,8 @@ class Draft(Struct, frozen=True, kw_only=True, gc=False):
     ttl: int | None = None
     expires_at: Millis
     conflict_policy: ConflictPolicy = ConflictPolicy.POLICY_DECIDES
+    circumstances: tuple[Circumstance, ...] = ()
+    reference: bool = False
     export_delete_policy: ExportDeletePolicy = ExportDeletePolicy.OPERATOR_ONLY
     embedding_version: str | None = None
     key_id: KeyId
@@ -136,6 +157,15 @@ class ConfirmMemory(Struct, frozen=True, kw_only=True, gc=False):
     idempotency: bytes
 
 
+class ResolveConflict(Struct, frozen=True, kw_only=True, gc=False):
+    """The answer to an open conflict: this record holds, the others it contradicts give way."""
+
+    tenant: TenantId
+    memory_id: MemoryId
+    expected_version: Version
+    idempotency: bytes
+
+
 class RetractMemory(Struct, frozen=True, kw_only=True, gc=False):
     """The author takes an active or quarantined record back."""
 
@@ -183,6 +213,7 @@ Command = (
     | PromoteMemory
     | RejectMemory
     | ConfirmMemory
+    | ResolveConflict
     | RetractMemory
     | ExpireMemory
     | ForgetMemory

@@ -10,10 +10,15 @@ SWITCH_PREFIX = "switch/"
 
 
 class Switch(Struct, frozen=True, kw_only=True):
-    """Reads and writes, off separately, for one tenant (``switch/<tenant>``) or for all (``switch/*``)."""
+    """Reads and writes, off separately: for one tenant (``switch/<tenant>``) or for all (``switch/*``), and for one
+    purpose of either (``switch/<tenant>/<purpose>``).
+
+    ``observe``: candidates are judged and recorded, and nothing is stored.
+    """
 
     reads: bool = True
     writes: bool = True
+    observe: bool = False
 
 
 class ControlRecord(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from eunoe.schemas.ids import (
     SecretId,
     TenantId,
 )
-from eunoe.schemas.values import Confirmation, Trust
+from eunoe.schemas.values import Confirmation, Trust, Verdict
 
 
 class Reason(StrEnum):
@@ -62,6 +62,33 @@ class Reason(StrEnum):
     NOT_DUE = "not_due"
     # why a record waits for a person
     UNTRUSTED_SOURCE = "untrusted_source"
+    # what a detector found (each a class of rules; what follows from it is policy)
+    INSTRUCTION = "instruction"
+    POLICY_INFLUENCE = "policy_influence"
+    EXFILTRATION = "exfiltration"
+    PRIVILEGE = "privilege"
+    ROUTING = "routing"
+    SECRET = "secret"
+    FORBIDDEN_DATA = "forbidden_data"
+    PERSONAL_DATA = "personal_data"
+    HIDDEN_PROFILE = "hidden_profile"
+    DERIVED_FROM_MEMORY = "derived_from_memory"
+    DETECTED = "detected"
+    DETECTOR_FAILED = "detector_failed"
+    # what speaks against keeping it
+    CIRCUMSTANCE = "circumstance"
+    PREFER_REFERENCE = "prefer_reference"
+    UNJUSTIFIED = "unjustified"
+    PURPOSE_SENSITIVITY = "purpose_sensitivity"
+    # what it says against what is known
+    DUPLICATE_MEMORY = "duplicate_memory"
+    CONTRADICTS = "contradicts"
+    CONFLICT_REVIEW = "conflict_review"
+    NO_CONFLICT = "no_conflict"
+    # review
+    CONFIRMATION_NEEDED = "confirmation_needed"
+    WAITING_PERIOD = "waiting_period"
+    SAME_OWNER = "same_owner"
 
 
 class Authorization(Struct, frozen=True, kw_only=True, gc=False):
@@ -109,6 +136,21 @@ class SupersededRef(Struct, frozen=True, kw_only=True, gc=False):
     version: Version
 
 
+class ConflictRef(Struct, frozen=True, kw_only=True, gc=False):
+    """A record that says otherwise and stays active, and its version after the conflict was noted on it."""
+
+    memory_id: MemoryId
+    version: Version
+
+
+class Finding(Struct, frozen=True, kw_only=True, gc=False):
+    """What a detector found, by class of rules and never by text, and what the policy made of it."""
+
+    detector: str
+    rule: str
+    verdict: Verdict
+
+
 class PartitionOpened(Struct, frozen=True, kw_only=True, gc=False):
     """The genesis record at offset 0 of every partition: which log this is, and how many partitions it has."""
 
@@ -134,7 +176,11 @@ class KeyIssued(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
-    """A new active record at version 1; with ``supersedes``, the old one gave way in the same moment."""
+    """A new active record at version 1; with ``supersedes``, the old one gave way in the same moment.
+
+    ``settled_by`` names the signals by which it beat a record that it contradicts (empty where the author named the
+    old one); ``conflicts_with`` those it neither beats nor gives way to: all stay active, marked as in conflict.
+    """
 
     draft: Draft
     about: tuple[SubjectRef, ...] = ()
@@ -144,10 +190,17 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
     content_hash: bytes
     claim_ref: bytes | None = None
     supersedes: SupersededRef | None = None
+    conflicts_with: tuple[ConflictRef, ...] = ()
+    settled_by: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
-    """A new record that no reader sees until a person promotes it. ``supersedes`` names what it would replace then."""
+    """A new record that no reader sees until a person promotes it. ``supersedes`` names what it would replace then.
+
+    Nobody may promote it before ``reviewable_at``, the end of its waiting period. ``policy_influence``: it would
+    change rules, permissions or routing. ``conflicts_with``: the active records that say otherwise.
+    """
 
     draft: Draft
     about: tuple[SubjectRef, ...] = ()
@@ -158,13 +211,20 @@ class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
     claim_ref: bytes | None = None
     supersedes: MemoryId | None = None
     reasons: tuple[Reason, ...]
+    policy_influence: bool = False
+    reviewable_at: Millis = Millis(0)
+    conflicts_with: tuple[MemoryId, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class MemoryPromoted(Struct, frozen=True, kw_only=True, gc=False):
+    """A person let it into use. ``conflicts_with`` as in `MemoryAccepted`: what it contradicts and does not replace."""
+
     memory_id: MemoryId
     version: Version
     trust: Trust
     supersedes: SupersededRef | None = None
+    conflicts_with: tuple[ConflictRef, ...] = ()
 
 
 class MemoryRejected(Struct, frozen=True, kw_only=True, gc=False):
@@ -216,6 +276,7 @@ class CommandRejected(Struct, frozen=True, kw_only=True, gc=False):
     memory_id: MemoryId | None = None
     field: str | None = None
     current_version: Version | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 class CommandDuplicate(Struct, frozen=True, kw_only=True, gc=False):
@@ -224,6 +285,28 @@ class CommandDuplicate(Struct, frozen=True, kw_only=True, gc=False):
     first_command_id: CommandId
     memory_id: MemoryId | None = None
     version: Version | None = None
+
+
+class ConflictResolved(Struct, frozen=True, kw_only=True, gc=False):
+    """Somebody answered: ``memory_id`` holds, the others gave way in the same moment."""
+
+    memory_id: MemoryId
+    version: Version
+    superseded: tuple[SupersededRef, ...]
+
+
+class CandidateObserved(Struct, frozen=True, kw_only=True, gc=False):
+    """Memory only observes here (B63): what would have become of the candidate. Nothing was stored, no content kept.
+
+    ``verdict``: accepted, quarantined or rejected, for ``reasons``.
+    """
+
+    memory_id: MemoryId
+    kind: str
+    purposes: tuple[str, ...]
+    verdict: str
+    reasons: tuple[Reason, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 Fact = (
@@ -241,6 +324,8 @@ Fact = (
     | SubjectReadmitted
     | CommandRejected
     | CommandDuplicate
+    | ConflictResolved
+    | CandidateObserved
 )
 
 

@@ -4,18 +4,21 @@ Pure code receives a `Policy`; nothing here reads files, clocks or topics. Durat
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from eunoe.schemas.ids import PrincipalName, SecretId, TenantId
 from eunoe.schemas.values import (
     Action,
     Algorithm,
+    Circumstance,
     Confirmation,
     PrincipalKind,
     Sensitivity,
     SourceKind,
     Trust,
+    Verdict,
 )
 
 SIGNED_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD, Action.OPERATE})
@@ -54,30 +57,44 @@ class PrincipalRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurposeRule:
-    """A purpose has a named owner, and says what an agent does without memory."""
+    """A purpose has a named owner, and says what an agent does without memory.
+
+    Nothing more protected than ``max_sensitivity`` is written or read for it.
+    """
 
     name: str
     owner: str
     fallback: str
+    max_sensitivity: Sensitivity = Sensitivity.RESTRICTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRule:
-    """Retention of one kind of record. ``own_bucket``: each record gets a data key of its own."""
+    """Retention of one kind of record. ``own_bucket``: each record gets a data key of its own.
+
+    ``answers``: which of the questions of B3 (fields of `Answers`) a record must answer. ``confirmed_only``: what is
+    only proposed waits for a person.
+    """
 
     name: str
     ttl_default: int
     ttl_max: int
     own_bucket: bool
+    answers: frozenset[str] = frozenset()
+    confirmed_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRule:
-    """What a source kind is worth. An untrusted source is quarantined."""
+    """What a source kind is worth. An untrusted source is quarantined.
+
+    ``copies``: what becomes of a statement that is a copy where a reference to the system of record would do (B5).
+    """
 
     kind: SourceKind
     trust: Trust
     confirmation: Confirmation
+    copies: Verdict = Verdict.ALLOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +107,44 @@ class Limits:
     surfaces: int = 16
     about: int = 16
     event_ids: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectionRules:
+    """What each class of findings does, by detector (``"*"``: any) and class (``"*"``: any other).
+
+    ``budget``: microseconds that one detector may take for one statement; over it, and whenever a detector fails, the
+    record waits for a person.
+    """
+
+    verdicts: Mapping[str, Mapping[str, Verdict]] = field(default_factory=lambda: MappingProxyType({}))
+    budget: int = 2_000
+
+    def verdict(self, detector: str, rule: str) -> Verdict:
+        """What a finding means. What no rule speaks of waits for a person: a new class is not let through."""
+        for name in (detector, ANY):
+            named = self.verdicts.get(name)
+            if named is not None:
+                found = named.get(rule) or named.get(ANY)
+                if found is not None:
+                    return found
+        return Verdict.QUARANTINE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRules:
+    """Waiting periods (ms) before a person may promote a record, by the reason why it waits; others: ``usual``."""
+
+    waiting: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    usual: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictRules:
+    """``newer_wins_after`` (ms): how much later a statement must have been observed for its being newer to count as a
+    signal; None: never, so that equal sources are always asked about (B40)."""
+
+    newer_wins_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +165,14 @@ class Policy:
     limits: Limits
     idempotency_retention: int
     expiry_tolerance: int
+    circumstances: Mapping[Circumstance, Verdict] = field(default_factory=lambda: MappingProxyType({}))
+    detection: DetectionRules = field(default_factory=DetectionRules)
+    review: ReviewRules = field(default_factory=ReviewRules)
+    conflicts: ConflictRules = field(default_factory=ConflictRules)
+
+    def circumstance(self, declared: Circumstance) -> Verdict:
+        """What a declared circumstance does. One that no rule speaks of is refused: it argues against keeping."""
+        return self.circumstances.get(declared, Verdict.REJECT)
 
     def purpose(self, name: str) -> PurposeRule | None:
         """The rule of a purpose: its own, else the one for any purpose, else None (an unknown purpose)."""

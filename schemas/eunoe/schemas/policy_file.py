@@ -27,6 +27,7 @@ from eunoe.schemas.policy import (
     SecretRef,
     SourceRule,
 )
+from eunoe.schemas.policy_rules import answers_of, circumstances_of, conflicts_of, detection_of, review_of
 from eunoe.schemas.toml_source import NotToml, read_toml
 from eunoe.schemas.toml_tables import Problem, Report, Table, member
 from eunoe.schemas.topics import SPECS, Topic
@@ -38,6 +39,7 @@ from eunoe.schemas.values import (
     Sensitivity,
     SourceKind,
     Trust,
+    Verdict,
 )
 
 V = TypeVar("V")
@@ -97,6 +99,10 @@ def _policy(top: Table, digest: str) -> Policy:
         limits=_limits(top.table("limits", required=False)),
         idempotency_retention=idempotency,
         expiry_tolerance=retention.duration("expiry_tolerance", _TOLERANCE),
+        circumstances=circumstances_of(top.table("circumstances", required=False)),
+        detection=detection_of(top.table("detection", required=False)),
+        review=review_of(top.table("review", required=False)),
+        conflicts=conflicts_of(top.table("conflicts", required=False)),
     )
     retention.close()
     top.close()
@@ -114,7 +120,12 @@ def _named(top: Table, key: str, read: Callable[[str, Table], V], *, wildcard: b
 
 
 def _purpose(name: str, table: Table) -> PurposeRule:
-    return PurposeRule(name=name, owner=table.text("owner"), fallback=table.text("fallback"))
+    return PurposeRule(
+        name=name,
+        owner=table.text("owner"),
+        fallback=table.text("fallback"),
+        max_sensitivity=table.choice("max_sensitivity", Sensitivity, Sensitivity.RESTRICTED),
+    )
 
 
 def _kind(name: str, table: Table) -> KindRule:
@@ -123,6 +134,8 @@ def _kind(name: str, table: Table) -> KindRule:
         ttl_default=table.duration("ttl_default"),
         ttl_max=table.duration("ttl_max"),
         own_bucket=table.flag("own_bucket", False),
+        answers=answers_of(name, table),
+        confirmed_only=table.flag("confirmed_only", False),
     )
     if rule.ttl_default > rule.ttl_max > 0:
         table.problem("ttl_default", f"kinds.{name}.ttl_default is longer than ttl_max")
@@ -140,7 +153,10 @@ def _sources(top: Table) -> Mapping[SourceKind, SourceRule]:
             kind=kind,
             trust=table.choice("trust", Trust),
             confirmation=table.choice("confirmation", Confirmation, Confirmation.PROPOSED),
+            copies=table.choice("copies", Verdict, Verdict.ALLOW),
         )
+        if found[kind].copies is Verdict.REDACT:
+            table.problem("copies", f"sources.{name}.copies: a copy cannot be redacted")
         if found[kind].confirmation is Confirmation.REJECTED:
             table.problem("confirmation", f"sources.{name}.confirmation: a new record cannot start as rejected")
         table.close()

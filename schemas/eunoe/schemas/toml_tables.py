@@ -58,6 +58,13 @@ class Table:
     def problem(self, key: str, text: str) -> None:
         self._report.add((*self.path, key), text)
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        """All keys of the table, asked for or not."""
+        return iter(self._values)
+
     def close(self) -> None:
         """Report the keys nobody asked for."""
         for key in self._values:

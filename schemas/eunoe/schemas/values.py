@@ -75,6 +75,35 @@ class Sensitivity(StrEnum):
     RESTRICTED = "restricted"
 
 
+class Verdict(StrEnum):
+    """What a detector's finding, or a circumstance, does to a candidate; the order is from mild to severe."""
+
+    ALLOW = "allow"
+    REDACT = "redact"
+    QUARANTINE = "quarantine"
+    REJECT = "reject"
+
+
+class Circumstance(StrEnum):
+    """What speaks against remembering at all, as the author declares it (B4). What follows is policy."""
+
+    ONE_OFF = "one_off"
+    AUTHORITATIVE_ELSEWHERE = "authoritative_elsewhere"
+    LIVE_QUERYABLE = "live_queryable"
+    PURPOSE_UNEXPLAINED = "purpose_unexplained"
+    ERROR_UNDETECTABLE = "error_undetectable"
+    NOT_CORRECTABLE = "not_correctable"
+    HIGH_RISK_ALONE = "high_risk_alone"
+
+
+class Writing(StrEnum):
+    """What the switches allow of writing: everything, recording candidates only (B63), or nothing."""
+
+    ON = "on"
+    OBSERVE = "observe"
+    OFF = "off"
+
+
 class ConflictPolicy(StrEnum):
     """What a contradiction does to the newcomer."""
 

@@ -20,6 +20,7 @@ from eunoe.schemas.control import POLICY, Switch
 from eunoe.schemas.ids import LogId, SecretId, TenantId, new_id
 from eunoe.schemas.policy_file import read_policy
 from eunoe.schemas.topics import Topic, TopicNames
+from eunoe.schemas.values import Writing
 
 ACME = TenantId("acme")
 NO_WRITES = switch_body(Switch(writes=False))
@@ -84,11 +85,11 @@ async def test_a_change_is_in_force_in_another_process_within_two_seconds(
         following_control(kafka_bootstrap, installation, secrets.control_signers) as here,
         following_control(kafka_bootstrap, installation, secrets.control_signers) as there,
     ):
-        assert there.state.writes_allowed(ACME)
+        assert there.state.writing(ACME) is Writing.ON
         began = time.monotonic()
         state = await publish(here, "switch/acme", NO_WRITES)
         await asyncio.wait_for(there.passed(state.offset), 2)
-        assert not there.state.writes_allowed(ACME)
+        assert there.state.writing(ACME) is Writing.OFF
         assert there.state.reads_allowed(ACME)
         assert time.monotonic() - began < 2
 

@@ -11,6 +11,7 @@ from eunoe.runtime.control_state import NOTHING, ControlState, Ignored, after, s
 from eunoe.runtime.setting_values import ControlSigner
 from eunoe.schemas.control import POLICY, ControlRecord, Switch, signed_control_bytes
 from eunoe.schemas.ids import LogId, Millis, Offset, SecretId, TenantId, new_id
+from eunoe.schemas.values import Writing
 from eunoe.testing.samples import SAMPLE_TIME
 
 LOG = LogId(new_id())
@@ -51,20 +52,20 @@ def ignored(state: ControlState, offset: int, record: ControlRecord) -> str:
 def test_reads_and_writes_are_allowed_until_a_switch_says_otherwise() -> None:
     state = ControlState()
     assert state.reads_allowed(ACME)
-    assert state.writes_allowed(ACME)
+    assert state.writing(ACME) is Writing.ON
 
 
 def test_a_switch_is_for_one_tenant_and_for_one_direction() -> None:
     state = adopt(ControlState(), 0, signed("switch/acme", switch_body(Switch(writes=False))))
-    assert (state.reads_allowed(ACME), state.writes_allowed(ACME)) == (True, False)
-    assert (state.reads_allowed(OTHER), state.writes_allowed(OTHER)) == (True, True)
+    assert (state.reads_allowed(ACME), state.writing(ACME)) == (True, Writing.OFF)
+    assert (state.reads_allowed(OTHER), state.writing(OTHER)) == (True, Writing.ON)
 
 
 def test_a_switch_for_all_holds_beside_a_tenants_own() -> None:
     state = adopt(ControlState(), 0, signed("switch/*", switch_body(Switch(reads=False))))
     state = adopt(state, 1, signed("switch/acme", switch_body(Switch(reads=True, writes=False))))
-    assert (state.reads_allowed(ACME), state.writes_allowed(ACME)) == (False, False)
-    assert (state.reads_allowed(OTHER), state.writes_allowed(OTHER)) == (False, True)
+    assert (state.reads_allowed(ACME), state.writing(ACME)) == (False, Writing.OFF)
+    assert (state.reads_allowed(OTHER), state.writing(OTHER)) == (False, Writing.ON)
 
 
 def test_of_two_made_against_the_same_the_first_wins() -> None:
@@ -134,3 +135,19 @@ def test_a_snapshot_never_changes() -> None:
     with pytest.raises((AttributeError, TypeError)):
         state.switches["acme"] = Switch()  # type: ignore[index]  # that is what is tested
     assert with_fields(state) == state
+
+
+def test_a_switch_of_one_purpose_holds_for_that_purpose_alone() -> None:
+    state = adopt(ControlState(), 0, signed("switch/acme/sales", switch_body(Switch(reads=False, writes=False))))
+    assert (state.reads_allowed(ACME, "sales"), state.writing(ACME, ("sales",))) == (False, Writing.OFF)
+    assert (state.reads_allowed(ACME, "support"), state.writing(ACME, ("support",))) == (True, Writing.ON)
+    assert state.writing(ACME, ("support", "sales")) is Writing.OFF
+    assert (state.reads_allowed(ACME), state.reads_allowed(OTHER, "sales")) == (True, True)
+    state = adopt(state, 1, signed("switch/*/support", switch_body(Switch(observe=True))))
+    assert state.writing(OTHER, ("support",)) is Writing.OBSERVE
+    assert state.writing(ACME, ("support", "sales")) is Writing.OFF
+
+
+@pytest.mark.parametrize("name", ["switch/acme/", "switch/acme/a b", "switch/a/b/c", "switch//sales"])
+def test_a_switch_of_a_bad_name_changes_nothing(name: str) -> None:
+    assert ignored(ControlState(), 0, signed(name, switch_body(Switch(reads=False))))

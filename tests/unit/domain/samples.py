@@ -21,6 +21,7 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RejectMemory,
     RememberMemory,
+    ResolveConflict,
     RetractMemory,
 )
 from eunoe.schemas.ids import (
@@ -76,6 +77,7 @@ SIGNERS: Final[dict[type[Command], tuple[PrincipalName, bool]]] = {
     PromoteMemory: (REVIEWER, True),
     RejectMemory: (REVIEWER, True),
     ConfirmMemory: (REVIEWER, True),
+    ResolveConflict: (AGENT, False),
     RetractMemory: (AGENT, False),
     ExpireMemory: (SWEEPER, False),
     ForgetMemory: (OFFICER, True),
@@ -86,12 +88,16 @@ SIGNERS: Final[dict[type[Command], tuple[PrincipalName, bool]]] = {
 
 
 def _principal(
-    name: PrincipalName, kind: PrincipalKind, *actions: Action, tenants: frozenset[TenantId] | None = None
+    name: PrincipalName,
+    kind: PrincipalKind,
+    *actions: Action,
+    tenants: frozenset[TenantId] | None = None,
+    owner: str | None = None,
 ) -> PrincipalRule:
     return PrincipalRule(
         name=name,
         kind=kind,
-        owner="platform",
+        owner=f"owner of {name}" if owner is None else owner,
         tenants=tenants,
         actions=frozenset(actions),
         source_kinds=None,
@@ -211,6 +217,10 @@ def reject(name: str, version: int = 1, reason: str = "spam") -> RejectMemory:
 
 def confirm(name: str, version: int = 1) -> ConfirmMemory:
     return ConfirmMemory(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
+
+
+def resolve(name: str, version: int) -> ResolveConflict:
+    return ResolveConflict(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
 
 
 def retract(name: str, version: int = 1) -> RetractMemory:

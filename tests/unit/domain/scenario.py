@@ -4,6 +4,7 @@ A `Scenario` does what the decider's shell does, without Kafka, Redis or sealing
 of every decision: one fact, the same when asked again, and a fold that needs nothing the command had not wanted.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, TypedDict, Unpack
@@ -22,10 +23,19 @@ from eunoe.domain.entries import (
     subject_key,
 )
 from eunoe.domain.known import BodyFacts, Digests, Opened
-from eunoe.domain.ledger_state import fold, folds, idempotency_of, known, wanted
+from eunoe.domain.ledger_state import (
+    Entries,
+    contesting,
+    fold,
+    folds,
+    idempotency_of,
+    known,
+    wanted,
+    with_rivals,
+)
 from eunoe.domain.memory import MemoryState
-from eunoe.schemas.commands import Command, CorrectMemory, IssueKey, RememberMemory
-from eunoe.schemas.events import CommandRejected, Event, EventHeader, Fact, KeyIssued, Reason
+from eunoe.schemas.commands import Command, CorrectMemory, Draft, IssueKey, RememberMemory
+from eunoe.schemas.events import CommandRejected, Event, EventHeader, Fact, Finding, KeyIssued, Reason
 from eunoe.schemas.ids import (
     Bucket,
     CommandId,
@@ -41,7 +51,7 @@ from eunoe.schemas.ids import (
     derived_id,
 )
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.values import Algorithm
+from eunoe.schemas.values import Algorithm, Writing
 from unit.domain.samples import ACME, BODY, NOW, POLICY, SIGNERS
 
 
@@ -72,7 +82,8 @@ class Refused:
 class How(TypedDict, total=False):
     """How a command is sent. ``text`` stands for the plaintext: another text, another payload digest.
 
-    ``by`` and ``signed`` (by Ed25519) default to what `SIGNERS` says.
+    ``claim`` is the record's claim key, ``findings`` what the detectors say. ``by`` and ``signed`` (by Ed25519) default
+    to what `SIGNERS` says.
     """
 
     by: PrincipalName
@@ -80,7 +91,10 @@ class How(TypedDict, total=False):
     command_id: CommandId
     body: BodyFacts
     failure: Reason
-    writes_allowed: bool
+    writing: Writing
+    claim: str
+    findings: tuple[Finding, ...]
+    redacted: Draft
     text: str
 
 
@@ -137,17 +151,21 @@ class Scenario:
             principal=how.get("by") or by,
             algorithm=Algorithm.ED25519 if how.get("signed", signed) else Algorithm.HMAC_SHA256,
             command=command,
-            digests=None if failure else _digests(command, how.get("text", "")),
+            digests=None if failure else _digests(command, how.get("text", ""), how.get("claim")),
             body=None if failure else how.get("body", BODY),
             failure=failure,
+            findings=how.get("findings", ()),
+            redacted=how.get("redacted"),
             fresh_key_id=KeyId(derived_id("key", str(self.asked))),
             fresh_root_key_id=KeyId(derived_id("root", str(self.asked))),
         )
         entries = self.load(opened.command_id, command)
-        told = known(opened.command_id, command, entries)
-        writes_allowed = how.get("writes_allowed", True)
-        facts = decide(opened, told, self.now, self.policy, writes_allowed)
-        assert facts == decide(opened, told, self.now, self.policy, writes_allowed)
+        claim = None if opened.digests is None else opened.digests.claim_ref
+        self.complete(entries, lambda loaded: contesting(command.tenant, claim, loaded))
+        told = with_rivals(known(opened.command_id, command, entries), command, claim, entries)
+        writing = how.get("writing", Writing.ON)
+        facts = decide(opened, told, self.now, self.policy, writing)
+        assert facts == decide(opened, told, self.now, self.policy, writing)
         if told.seen:
             assert facts == ()
             return None
@@ -156,12 +174,18 @@ class Scenario:
         return fact
 
     def load(self, command_id: CommandId, command: Command) -> dict[LedgerKey, Entry | None]:
-        """What `wanted` asks for, in at most three rounds."""
+        """What `wanted` asks for."""
         entries: dict[LedgerKey, Entry | None] = {}
-        for _ in range(3):
-            entries |= {key: self.entry(key) for key in wanted(command_id, command, entries)}
-        assert not wanted(command_id, command, entries)
+        self.complete(entries, lambda loaded: wanted(command_id, command, loaded))
         return entries
+
+    def complete(
+        self, entries: dict[LedgerKey, Entry | None], missing: Callable[[Entries], tuple[LedgerKey, ...]]
+    ) -> None:
+        """Load what is missing, in at most four rounds."""
+        for _ in range(4):
+            entries |= {key: self.entry(key) for key in missing(entries)}
+        assert not missing(entries)
 
     def _keep(self, opened: Opened, fact: Fact, entries: dict[LedgerKey, Entry | None]) -> None:
         event = Event(header=self._header(opened), fact=fact)
@@ -222,7 +246,7 @@ def replayed(events: list[Event]) -> dict[LedgerKey, bytes]:
 _JSON: Final = msgspec.json.Encoder(order="sorted")
 
 
-def _digests(command: Command, text: str) -> Digests:
+def _digests(command: Command, text: str, claim: str | None) -> Digests:
     """As the shell would: the request without its idempotency key, sealing, and an instant that follows from a TTL."""
     fields = structs.asdict(command)
     fields.pop("idempotency", None)
@@ -234,4 +258,8 @@ def _digests(command: Command, text: str) -> Digests:
             draft.pop("expires_at")
         fields["draft"] = draft
     payload = sha256(_JSON.encode((type(command).__name__, fields, text))).digest()[:16]
-    return Digests(payload=payload, content_hash=sha256(text.encode()).digest()[:16])
+    return Digests(
+        payload=payload,
+        content_hash=sha256(text.encode()).digest()[:16],
+        claim_ref=None if claim is None else sha256(claim.encode()).digest()[:16],
+    )

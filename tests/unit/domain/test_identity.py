@@ -8,7 +8,7 @@ from msgspec import structs
 from eunoe.schemas.commands import Command, IssueKey
 from eunoe.schemas.events import CommandRejected, Reason
 from eunoe.schemas.ids import KeyId, TenantId
-from eunoe.schemas.values import SourceKind
+from eunoe.schemas.values import SourceKind, Writing
 from unit.domain.samples import (
     ACME,
     AGENT,
@@ -122,10 +122,10 @@ def test_the_write_switch_holds_up_what_adds_and_never_what_takes_away() -> None
         readmit(BOB),
     ]
     for command in held_up:
-        scenario.when(command, writes_allowed=False).then(Refused(reason=Reason.WRITES_OFF))
+        scenario.when(command, writing=Writing.OFF).then(Refused(reason=Reason.WRITES_OFF))
     for command in (reject("rejected"), retract("retracted"), forget("forgotten")):
-        scenario.given(command, writes_allowed=False)
+        scenario.given(command, writing=Writing.OFF)
     for command in held_up[:4]:
         scenario.given(command)
     scenario.now = IN_A_MONTH
-    scenario.given(expire("expired"), forget_subject(), writes_allowed=False)
+    scenario.given(expire("expired"), forget_subject(), writing=Writing.OFF)

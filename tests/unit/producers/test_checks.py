@@ -11,7 +11,7 @@ from eunoe.producers.errors import CallerError, TooLarge
 from eunoe.producers.proposal import Asked, Placed, Proposal
 from eunoe.runtime.errors import CallerFault
 from eunoe.schemas.codec import BODIES
-from eunoe.schemas.commands import EvidenceSpan
+from eunoe.schemas.commands import Answers, EvidenceSpan
 from eunoe.schemas.ids import AgentId, CommandId, MemoryId, Millis, TenantId
 from eunoe.schemas.values import Sensitivity, SourceKind, Visibility
 
@@ -64,7 +64,6 @@ REFUSED: list[tuple[str, object, str]] = [
     ("claim_key", "", "is empty"),
     ("source_uri", SURROGATE, "holds a lone surrogate"),
     ("provenance", 5, "must be a text, not int"),
-    ("justification", SURROGATE, "holds a lone surrogate"),
     ("external_id", "", "is empty"),
     ("event_ids", CANARY, "must be a list, not str"),
     ("event_ids", [""], "is empty"),
@@ -160,7 +159,7 @@ def test_what_is_above_a_limit_is_refused_with_the_limit(field: str, value: obje
 
 def test_a_body_above_its_limit_is_refused_although_each_part_is_not() -> None:
     with pytest.raises(TooLarge) as caught:
-        placed(justification=f"{CANARY} " * 5_000)
+        placed(answers=Answers(future_use=f"{CANARY} " * 5_000))
     assert caught.value.field == "body"
 
 

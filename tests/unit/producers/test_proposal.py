@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from eunoe.producers.drafts import place
-from eunoe.producers.errors import TooLarge
+from eunoe.producers.errors import CallerError, TooLarge
 from eunoe.producers.proposal import Proposal
 from eunoe.schemas.codec import BODIES
+from eunoe.schemas.commands import Answers
 from eunoe.schemas.ids import AgentId, Bucket, MemoryId, Millis, TenantId
 from eunoe.schemas.policy import KindRule, Policy
 from eunoe.schemas.policy_file import development_policy_text, read_policy
@@ -54,8 +55,9 @@ def test_what_is_too_long_is_refused_by_field_and_number_alone() -> None:
         place(replace(PLAIN, statement="tea " * 100), RECORD, limited(statement_chars=100), NOW)
     assert (caught.value.field, caught.value.limit, caught.value.found) == ("statement", 100, 400)
     assert "tea" not in str(caught.value)
+    answered = replace(PLAIN, provenance="p", answers=Answers(future_use="x" * 200))
     with pytest.raises(TooLarge, match="body: "):
-        place(replace(PLAIN, provenance="p", justification="x" * 200), RECORD, limited(body_bytes=200), NOW)
+        place(answered, RECORD, limited(body_bytes=200), NOW)
 
 
 def limited(**limits: int) -> Policy:
@@ -67,3 +69,10 @@ def test_everything_that_could_identify_a_person_is_in_the_body() -> None:
     body = BODIES.decode(place(full, RECORD, POLICY, NOW).body)
     assert (body.statement, body.claim_key, body.source_uri) == ("Prefers tea.", "drink", "crm://1")
     assert (body.event_ids, body.external_id) == (("e-1",), "x-1")
+
+
+def test_a_bad_answer_is_named_and_not_repeated() -> None:
+    with pytest.raises(CallerError, match="lone surrogate") as caught:
+        place(replace(PLAIN, answers=Answers(staleness="gone \ud800")), RECORD, limited(), NOW)
+    assert caught.value.field == "answers.staleness"
+    assert "gone" not in str(caught.value)

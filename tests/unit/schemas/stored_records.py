@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 import msgspec
+from msgspec import structs
 
 from eunoe.crypto.hierarchy import KeyKind
 from eunoe.schemas import codec, commands, events
@@ -22,7 +23,7 @@ from eunoe.schemas.control import ControlRecord
 from eunoe.schemas.envelope import Envelope
 from eunoe.schemas.events import Fact
 from eunoe.schemas.ids import Bucket, CommandId, KeyId, LogId, MemoryId, MessageId, Offset, PrincipalName, SecretId
-from eunoe.schemas.values import Trust
+from eunoe.schemas.values import Trust, Verdict
 from eunoe.testing.samples import (
     SAMPLE_SUBJECT,
     SAMPLE_TENANT,
@@ -93,6 +94,7 @@ def _commands() -> tuple[Command, ...]:
         commands.PromoteMemory(**versioned),
         commands.RejectMemory(**versioned, reason="outdated"),
         commands.ConfirmMemory(**versioned),
+        commands.ResolveConflict(**versioned),
         commands.RetractMemory(**versioned),
         commands.ExpireMemory(**about, expected_version=1, expires_at=SAMPLE_TIME),
         commands.ForgetMemory(**about, idempotency=_KEY),
@@ -104,12 +106,20 @@ def _commands() -> tuple[Command, ...]:
 def _facts() -> tuple[Fact, ...]:
     changed: Mapping[str, Any] = {"memory_id": _MEMORY, "version": 2}
     superseded = events.SupersededRef(memory_id=MemoryId(sample_id("old")), version=4)
+    contested = events.ConflictRef(memory_id=MemoryId(sample_id("rival")), version=2)
+    finding = events.Finding(detector="text", rule="routing", verdict=Verdict.QUARANTINE)
     return (
         sample_genesis(_LOG).fact,
         events.KeyIssued(incarnation=1, key_id=KeyId(sample_id("key")), created=True),
-        sample_accepted(),
-        sample_quarantined(),
-        events.MemoryPromoted(**changed, trust=Trust.VERIFIED, supersedes=superseded),
+        structs.replace(sample_accepted(), conflicts_with=(contested,), settled_by=("time",), findings=(finding,)),
+        structs.replace(
+            sample_quarantined(),
+            policy_influence=True,
+            reviewable_at=SAMPLE_TIME,
+            conflicts_with=(contested.memory_id,),
+            findings=(finding,),
+        ),
+        events.MemoryPromoted(**changed, trust=Trust.VERIFIED, supersedes=superseded, conflicts_with=(contested,)),
         events.MemoryRejected(**changed, reason="outdated"),
         events.MemoryConfirmed(**changed),
         events.MemoryRetracted(**changed),
@@ -119,6 +129,15 @@ def _facts() -> tuple[Fact, ...]:
         events.SubjectReadmitted(subject=SAMPLE_SUBJECT, generation=3),
         events.CommandRejected(command="CorrectMemory", reason=events.Reason.VERSION_CONFLICT, current_version=5),
         events.CommandDuplicate(first_command_id=CommandId(sample_id("first")), memory_id=_MEMORY, version=1),
+        events.ConflictResolved(**changed, superseded=(superseded,)),
+        events.CandidateObserved(
+            memory_id=_MEMORY,
+            kind="fact",
+            purposes=("support",),
+            verdict="quarantined",
+            reasons=(events.Reason.ROUTING,),
+            findings=(finding,),
+        ),
     )
 
 
@@ -132,7 +151,7 @@ def _others() -> Mapping[codec.Codec[Any], Any]:
             source_uri="crm://tickets/4711",
             event_ids=("e-1", "e-2"),
             evidence=(span,),
-            justification="asked twice",
+            answers=commands.Answers(future_use="asked twice"),
             external_id="x-9",
         ),
         codec.ENVELOPES: Envelope(

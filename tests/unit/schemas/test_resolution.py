@@ -5,6 +5,7 @@ import io
 from typing import Any
 
 import fastavro
+import msgspec
 import pytest
 
 from eunoe.schemas import codec
@@ -35,7 +36,7 @@ def test_a_reader_without_the_newer_schema_says_so(monkeypatch: pytest.MonkeyPat
     new = _with_field(old, "Draft", {"name": "mood", "type": ["null", "string"], "default": None})
     newer = _codec("command", [old, new], monkeypatch)
     out = io.BytesIO()
-    plain = codec._command_to_plain(_stored("IssueKey"))
+    plain = {"command": ("eunoe.command.IssueKey", msgspec.to_builtins(_stored("IssueKey"), builtin_types=(bytes,)))}
     fastavro.schemaless_writer(out, fastavro.parse_schema(new), plain)
     data = newer._header + out.getvalue()
     assert newer.decode(data)["command"][0] == "eunoe.command.IssueKey"

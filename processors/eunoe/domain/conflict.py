@@ -1,0 +1,164 @@
+"""Contradictions: two records on one claim that say different things to the same reader (B39-B41, C45).
+
+A claim is (subject, claim key), keyed as ``claim_ref``; similar text on another claim is never a contradiction, and
+nothing is retired but by its own claim or by being named. Three signals are compared: authority (trust), confirmation
+and time. Where at least one speaks for the newcomer and none against it, it wins; the other way round it waits for a
+person; anything else is a tie that readers see and somebody must answer.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from eunoe.domain.known import Case, Refusal
+from eunoe.domain.memory import MemoryState
+from eunoe.schemas.commands import Draft
+from eunoe.schemas.events import Reason
+from eunoe.schemas.ids import AgentId, MemoryId, Millis
+from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Trust, Visibility
+
+MOST_MEMBERS: Final = 8
+"""Records that may contradict each other openly; a further one waits for a person."""
+_TRUST_RANK: Final = {each: rank for rank, each in enumerate(Trust)}
+_ENDLESS: Final = Millis(1 << 62)
+
+
+class Claimant(Struct, frozen=True, kw_only=True, gc=False):
+    """What a record brings to a contradiction. ``said_at``: when it was observed, or else decided."""
+
+    memory_id: MemoryId
+    agent: AgentId
+    visibility: Visibility
+    purposes: tuple[str, ...]
+    trust: Trust
+    confirmation: Confirmation
+    said_at: Millis
+    valid_from: Millis | None
+    valid_until: Millis | None
+    content_hash: bytes
+    conflict_policy: ConflictPolicy
+
+
+class Standing(Struct, frozen=True, kw_only=True, gc=False):
+    """How a newcomer stands against what is known. At most one of ``beats``, ``ties`` and ``loses_to`` holds any.
+
+    ``by``: the signals by which it wins. ``review``: one of the two sides wants a person to decide.
+    """
+
+    beats: MemoryState | None = None
+    by: tuple[str, ...] = ()
+    ties: tuple[MemoryState, ...] = ()
+    loses_to: tuple[MemoryState, ...] = ()
+    review: bool = False
+
+
+UNCONTESTED: Final = Standing()
+
+
+def of_draft(case: Case, draft: Draft, trust: Trust, confirmation: Confirmation, content_hash: bytes) -> Claimant:
+    return Claimant(
+        memory_id=draft.memory_id,
+        agent=draft.agent,
+        visibility=draft.visibility,
+        purposes=draft.purposes,
+        trust=trust,
+        confirmation=confirmation,
+        said_at=case.now if draft.observed_at is None else draft.observed_at,
+        valid_from=draft.valid_from,
+        valid_until=draft.valid_until,
+        content_hash=content_hash,
+        conflict_policy=draft.conflict_policy,
+    )
+
+
+def of_record(record: MemoryState, trust: Trust) -> Claimant:
+    """A record about to be let into use, with the trust it will have then."""
+    return Claimant(
+        memory_id=record.memory_id,
+        agent=record.agent,
+        visibility=record.visibility,
+        purposes=record.purposes,
+        trust=trust,
+        confirmation=record.confirmation,
+        said_at=record.said_at,
+        valid_from=record.valid_from,
+        valid_until=record.valid_until,
+        content_hash=record.content_hash,
+        conflict_policy=record.conflict_policy,
+    )
+
+
+def repeats(case: Case, newcomer: Claimant) -> Refusal | None:
+    """The same claim with the same words in the same scope is known already: one of them is enough (B27)."""
+    for rival in case.known.rivals:
+        if _running(rival, case.now) and _same_scope(newcomer, rival) and rival.content_hash == newcomer.content_hash:
+            return Refusal(reason=Reason.DUPLICATE_MEMORY, memory_id=rival.memory_id, current_version=rival.version)
+    return None
+
+
+def standing(case: Case, newcomer: Claimant) -> Standing:
+    """Where the newcomer stands. The records of ``case.known.rivals`` are active and readable."""
+    rivals = tuple(each for each in case.known.rivals if contradicts(newcomer, each, case.now))
+    if not rivals:
+        return UNCONTESTED
+    asked = {newcomer.conflict_policy, *(each.conflict_policy for each in rivals)}
+    if ConflictPolicy.REQUIRE_REVIEW in asked or len(rivals) >= MOST_MEMBERS:
+        return Standing(loses_to=rivals, review=True)
+    compared = [_signals(case, newcomer, each) for each in rivals]
+    if any(against and not speaking for speaking, against in compared):
+        return Standing(loses_to=rivals)
+    (speaking, against), rival = compared[0], rivals[0]
+    if len(rivals) == 1 and speaking and not against and _same_scope(newcomer, rival):
+        return Standing(beats=rival, by=speaking)
+    return Standing(ties=rivals)
+
+
+def contradicts(newcomer: Claimant, rival: MemoryState, now: Millis) -> bool:
+    """Whether some reader would get both, at one time, and they say different things."""
+    return (
+        rival.memory_id != newcomer.memory_id
+        and _running(rival, now)
+        and rival.content_hash != newcomer.content_hash
+        and _have_a_reader_in_common(newcomer, rival)
+        and _hold_at_one_time(newcomer, rival)
+    )
+
+
+def _running(rival: MemoryState, now: Millis) -> bool:
+    return rival.lifecycle is Lifecycle.ACTIVE and now < rival.expires_at
+
+
+def _have_a_reader_in_common(newcomer: Claimant, rival: MemoryState) -> bool:
+    shared = Visibility.SHARED in (newcomer.visibility, rival.visibility)
+    return (shared or newcomer.agent == rival.agent) and not set(newcomer.purposes).isdisjoint(rival.purposes)
+
+
+def _hold_at_one_time(newcomer: Claimant, rival: MemoryState) -> bool:
+    """A fact true until June and one true from July do not contradict each other."""
+    start = max(newcomer.valid_from or 0, rival.valid_from or 0)
+    return start < min(newcomer.valid_until or _ENDLESS, rival.valid_until or _ENDLESS)
+
+
+def _same_scope(newcomer: Claimant, rival: MemoryState) -> bool:
+    """Whether one may take the other's place: every reader of the one is a reader of the other (A31)."""
+    return (
+        newcomer.agent == rival.agent
+        and newcomer.visibility is rival.visibility
+        and set(newcomer.purposes) == set(rival.purposes)
+    )
+
+
+def _signals(case: Case, newcomer: Claimant, rival: MemoryState) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the signals that speak for the newcomer, and of those against it."""
+    after = case.policy.conflicts.newer_wins_after
+    later = newcomer.said_at - rival.said_at
+    compared = (
+        ("authority", _TRUST_RANK[newcomer.trust] - _TRUST_RANK[rival.trust]),
+        ("confirmation", _confirmed(newcomer.confirmation) - _confirmed(rival.confirmation)),
+        ("time", 0 if after is None or abs(later) < after else later),
+    )
+    return tuple(name for name, sign in compared if sign > 0), tuple(name for name, sign in compared if sign < 0)
+
+
+def _confirmed(confirmation: Confirmation) -> int:
+    return int(confirmation is Confirmation.CONFIRMED)

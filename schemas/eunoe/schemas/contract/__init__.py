@@ -1,0 +1,1 @@
+"""What a team agrees on with eunoe: records, candidates, queries, results; frozen types, a JSON Schema each."""

@@ -1,0 +1,249 @@
+"""Contradictions: same claim, same reader, other words. Settled only by signals that agree; else asked about."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from eunoe.domain.entries import ClaimState, claim_key
+from eunoe.schemas.events import (
+    ConflictResolved,
+    Fact,
+    MemoryAccepted,
+    MemoryPromoted,
+    MemoryQuarantined,
+    Reason,
+    SupersededRef,
+)
+from eunoe.schemas.ids import KeyId, Millis
+from eunoe.schemas.policy import ConflictRules
+from eunoe.schemas.values import ConflictPolicy, Lifecycle, SourceKind, Visibility
+from unit.domain.samples import (
+    ACME,
+    ALICE,
+    DAY,
+    IN_A_MONTH,
+    MONTH,
+    NOW,
+    POLICY,
+    correct,
+    draft,
+    expire,
+    forget,
+    memory,
+    promote,
+    remember,
+    resolve,
+    retract,
+)
+from unit.domain.scenario import Refused, Scenario, replayed
+
+WINDOW = "delivery.window"
+
+
+class Claims(Scenario):
+    """A scenario in which every record says something about one claim."""
+
+    def open(self) -> "Claims":
+        self.key_id: KeyId = self.key(ALICE, MONTH)
+        return self
+
+    def say(self, name: str, text: str, claim: str = WINDOW, **changes: Any) -> Fact:
+        return self.ask(remember(draft(name, self.key_id, **changes)), text=text, claim=claim)
+
+
+def claims(newer_wins_after: int | None = None) -> Claims:
+    policy = replace(POLICY, conflicts=ConflictRules(newer_wins_after=newer_wins_after))
+    return Claims(policy=policy).open()
+
+
+def contested(fact: Fact) -> list[str]:
+    assert isinstance(fact, MemoryAccepted | MemoryPromoted)
+    return [each.memory_id for each in fact.conflicts_with]
+
+
+def test_equal_sources_that_disagree_stay_both_and_are_marked() -> None:
+    told = claims()
+    told.say("evening", "after six")
+    fact = told.say("morning", "before nine")
+    assert contested(fact) == [memory("evening")]
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.supersedes is None
+    assert told.record(memory("evening")).lifecycle is Lifecycle.ACTIVE
+    assert told.record(memory("evening")).version == 2  # whoever corrects it has to look again
+
+
+def test_another_claim_is_no_contradiction_however_similar() -> None:
+    told = claims()
+    told.say("mine", "likes tea", claim="favourite.drink")
+    assert contested(told.say("brothers", "likes coffee", claim="brother.favourite.drink")) == []
+
+
+def test_a_claim_in_any_script_is_one_claim() -> None:
+    told = claims()
+    told.say("first", "18時以降", claim="配達.時間帯")
+    assert contested(told.say("second", "9時まで", claim="配達.時間帯")) == [memory("first")]
+
+
+def test_a_confirmed_statement_beats_a_proposed_one_and_says_why() -> None:
+    told = claims()
+    told.say("guess", "after six", source_kind=SourceKind.INFERRED)
+    fact = told.say("said", "before nine")
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.supersedes == SupersededRef(memory_id=memory("guess"), version=2)
+    assert fact.settled_by == ("confirmation",)
+    assert told.record(memory("guess")).lifecycle is Lifecycle.SUPERSEDED
+
+
+def test_a_guess_against_a_confirmed_statement_waits_for_a_person() -> None:
+    told = claims()
+    told.say("said", "before nine")
+    fact = told.say("guess", "after six", source_kind=SourceKind.INFERRED)
+    assert isinstance(fact, MemoryQuarantined)
+    assert fact.reasons == (Reason.CONTRADICTS,)
+    assert fact.conflicts_with == (memory("said"),)
+    assert told.record(memory("said")).version == 1
+
+
+@pytest.mark.parametrize(
+    ("newer_wins_after", "later", "settled"),
+    [(None, 300 * DAY, ()), (2 * DAY, DAY, ()), (2 * DAY, 2 * DAY, ("time",))],
+    ids=["never", "too close", "late enough"],
+)
+def test_time_counts_only_as_far_as_the_policy_says(
+    newer_wins_after: int | None, later: int, settled: tuple[str, ...]
+) -> None:
+    told = claims(newer_wins_after)
+    told.say("old", "after six", observed_at=Millis(NOW - later))
+    fact = told.say("new", "before nine", observed_at=NOW)
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.settled_by == settled
+    assert contested(fact) == ([] if settled else [memory("old")])
+
+
+def test_signals_that_point_both_ways_are_a_tie() -> None:
+    told = claims(newer_wins_after=DAY)
+    told.say("said", "after six", observed_at=Millis(NOW - 30 * DAY))
+    fact = told.say("guess", "before nine", source_kind=SourceKind.INFERRED, observed_at=NOW)
+    assert contested(fact) == [memory("said")]
+
+
+def test_an_older_statement_told_late_does_not_win() -> None:
+    told = claims(newer_wins_after=DAY)
+    told.say("new", "before nine", observed_at=NOW)
+    fact = told.say("old", "after six", observed_at=Millis(NOW - 30 * DAY))
+    assert isinstance(fact, MemoryQuarantined)
+    assert fact.reasons == (Reason.CONTRADICTS,)
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_either_side_may_ask_for_review(side: str) -> None:
+    told = claims(newer_wins_after=DAY)
+    wants = {"conflict_policy": ConflictPolicy.REQUIRE_REVIEW}
+    told.say("old", "after six", observed_at=Millis(NOW - 30 * DAY), **(wants if side == "old" else {}))
+    fact = told.say("new", "before nine", observed_at=NOW, **(wants if side == "new" else {}))
+    assert isinstance(fact, MemoryQuarantined)
+    assert fact.reasons == (Reason.CONFLICT_REVIEW,)
+
+
+def test_the_same_words_twice_are_one_memory() -> None:
+    told = claims()
+    told.say("first", "after six")
+    told.when(remember(draft("again", told.key_id)), text="after six", claim=WINDOW)
+    told.unchecked = len(told.events) - 1
+    told.then(Refused(reason=Reason.DUPLICATE_MEMORY, memory_id=memory("first"), current_version=1))
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [
+        {"purposes": ("sales",)},
+        {"agent": "sales-bot"},
+        {"valid_from": Millis(NOW + DAY)},
+    ],
+    ids=["purpose", "agent", "time"],
+)
+def test_what_no_reader_gets_together_is_no_contradiction(apart: dict[str, Any]) -> None:
+    told = claims()
+    told.say("one", "after six", valid_until=Millis(NOW + DAY))
+    assert contested(told.say("other", "before nine", **apart)) == []
+
+
+def test_shared_and_own_records_meet_in_one_reader_and_never_replace_each_other() -> None:
+    told = claims(newer_wins_after=DAY)
+    told.say("shared", "after six", visibility=Visibility.SHARED, agent="other-bot", observed_at=Millis(NOW - 9 * DAY))
+    assert contested(told.say("own", "before nine", observed_at=NOW)) == [memory("shared")]
+
+
+def test_what_has_ended_contradicts_nobody() -> None:
+    told = claims()
+    told.say("retracted", "a")
+    told.given(retract("retracted"))
+    told.say("forgotten", "b")
+    told.given(forget("forgotten"))
+    told.say("short", "c", expires_at=Millis(NOW + 1_000))
+    told.now = Millis(NOW + 2_000)
+    assert contested(told.say("newcomer", "d")) == []
+
+
+def test_an_answer_upholds_one_and_retires_the_rest_in_one_fact() -> None:
+    told = claims()
+    told.say("evening", "after six")
+    told.say("morning", "before nine")
+    told.say("noon", "at noon")
+    version = told.record(memory("morning")).version
+    told.given(resolve("morning", version))
+    fact = told.events[-1].fact
+    assert isinstance(fact, ConflictResolved)
+    assert {each.memory_id for each in fact.superseded} == {memory("evening"), memory("noon")}
+    assert [told.record(memory(name)).lifecycle for name in ("evening", "morning", "noon")] == [
+        Lifecycle.SUPERSEDED,
+        Lifecycle.ACTIVE,
+        Lifecycle.SUPERSEDED,
+    ]
+    told.when(resolve("morning", version + 1)).then(Refused(reason=Reason.NO_CONFLICT))
+
+
+def test_an_answer_from_an_old_look_is_refused() -> None:
+    told = claims()
+    told.say("evening", "after six")
+    told.say("morning", "before nine")
+    told.unchecked = len(told.events)
+    told.when(resolve("evening", 1)).then(Refused(reason=Reason.VERSION_CONFLICT, current_version=2))
+
+
+def test_a_reviewer_who_lets_one_in_settles_the_contradiction() -> None:
+    told = claims()
+    told.say("said", "before nine")
+    told.say("letter", "after six", source_kind=SourceKind.THIRD_PARTY)
+    told.given(promote("letter"))
+    fact = told.events[-1].fact
+    assert isinstance(fact, MemoryPromoted)
+    # verified beats asserted, but only proposed loses to confirmed: both signals are told, so it stays a question
+    assert contested(fact) == [memory("said")]
+
+
+def test_a_correction_retires_what_it_names_and_nothing_else() -> None:
+    told = claims(newer_wins_after=DAY)
+    told.say("one", "after six", observed_at=Millis(NOW - 9 * DAY))
+    told.say("two", "before nine", observed_at=Millis(NOW - 9 * DAY))
+    version = told.record(memory("one")).version
+    fact = told.ask(correct(draft("three", told.key_id, observed_at=NOW), "one", version), text="at noon", claim=WINDOW)
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.supersedes is not None
+    assert fact.supersedes.memory_id == memory("one")
+    assert contested(fact) == [memory("two")]
+
+
+def test_the_claim_is_followed_from_the_log_alone() -> None:
+    told = claims()
+    told.say("evening", "after six")
+    told.say("morning", "before nine")
+    told.say("noon", "at noon", expires_at=IN_A_MONTH)
+    told.given(resolve("morning", told.record(memory("morning")).version))
+    told.now = IN_A_MONTH
+    told.given(expire("morning", told.record(memory("morning")).version))
+    assert replayed(told.events) == told.store
+    fact = next(each.fact for each in told.events if isinstance(each.fact, MemoryAccepted))
+    assert fact.claim_ref is not None
+    assert told.entry(claim_key(ACME, fact.claim_ref)) == ClaimState(members=())
