@@ -171,7 +171,7 @@ class _Readers(_Functions):
                 self.put("n = b[p]", "if n > 1: raise ValueError('no boolean')", "p += 1", f"{to} = n == 1")
             case "long":
                 self.head("n > 127", "number")
-                self.put(f"{to} = n >> 1")
+                self.put(f"{to} = n >> 1 ^ -(n & 1)")
             case "double":
                 self.put(f"{to} = double(b, p)[0]", "p += 8")
             case "string" | "bytes":
