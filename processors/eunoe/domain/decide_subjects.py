@@ -3,7 +3,7 @@
 from eunoe.domain.admission import is_pseudonym
 from eunoe.domain.identity import gate, repeated, writing_gate
 from eunoe.domain.known import Case, Refusal
-from eunoe.domain.retention import issuable
+from eunoe.domain.retention import day_at_hand, is_day, issuable
 from eunoe.schemas.commands import ForgetSubject, IssueKey, ReadmitSubject
 from eunoe.schemas.events import (
     CommandDuplicate,
@@ -23,8 +23,11 @@ _INVALID_BUCKET = Refusal(reason=Reason.INVALID_FIELD, field="bucket")
 def issue_key(case: Case, command: IssueKey) -> Fact | Refusal:
     """The key of a subject's bucket, or the tenant's own; made if it is not there, and the same answer if it is.
 
-    Whoever may write in the tenant may ask. The first key of a generation brings the subject root with it.
+    Whoever may write in the tenant may ask, and for a day's access key whoever may read: traces of reads are sealed
+    under it. The first key of a generation brings the subject root with it.
     """
+    if command.subject is None and command.bucket is not None and is_day(command.bucket):
+        return _day(case, command, command.bucket)
     objection = writing_gate(case, Action.WRITE, command.tenant)
     if objection is not None:
         return objection
@@ -42,6 +45,23 @@ def _tenant(case: Case) -> Fact:
     if tenant is not None:
         return KeyIssued(incarnation=tenant.incarnation, key_id=tenant.key_id, created=False)
     return KeyIssued(incarnation=1, key_id=_fresh(case.opened.fresh_key_id), created=True)
+
+
+def _day(case: Case, command: IssueKey, day: Bucket) -> Fact | Refusal:
+    objection = gate(case, Action.READ, command.tenant)
+    if objection is not None:
+        return objection
+    if not day_at_hand(day, case.now):
+        return _INVALID_BUCKET
+    tenant, known = case.known.tenant, case.known.day
+    if tenant is None:
+        return Refusal(reason=Reason.TENANT_NOT_OPEN, field="tenant")
+    return KeyIssued(
+        incarnation=tenant.incarnation,
+        bucket=day,
+        key_id=_fresh(case.opened.fresh_key_id) if known is None else known.key_id,
+        created=known is None,
+    )
 
 
 def _bucket(case: Case, subject: Pseudonym, bucket: Bucket) -> Fact | Refusal:

@@ -48,6 +48,13 @@ class KeyState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag
     bucket: Bucket
 
 
+class DayKey(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=8):
+    """A tenant's access key of one day. Lapses: a key for a day long past is not issued any more."""
+
+    key_id: KeyId
+    decided_at: Millis
+
+
 class IdempotencyEntry(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=5):
     """The first command with this idempotency key that took effect, and what it got. Lapses inside `decide`."""
 
@@ -73,7 +80,7 @@ class CommandSeen(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     decided_at: Millis
 
 
-Entry = MemoryState | TenantState | SubjectState | KeyState | IdempotencyEntry | ClaimState | CommandSeen
+Entry = MemoryState | TenantState | SubjectState | KeyState | DayKey | IdempotencyEntry | ClaimState | CommandSeen
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final[msgspec.msgpack.Decoder[Entry]] = msgspec.msgpack.Decoder(Entry)
@@ -106,6 +113,10 @@ def key_key(tenant: TenantId, key_id: KeyId) -> LedgerKey:
 
 def bucket_key(tenant: TenantId, subject: Pseudonym, generation: int, bucket: Bucket) -> LedgerKey:
     return LedgerKey(f"b:{tenant}:{subject}:{generation}:{bucket}")
+
+
+def day_key(tenant: TenantId, day: Bucket) -> LedgerKey:
+    return LedgerKey(f"d:{tenant}:{day}")
 
 
 def claim_key(tenant: TenantId, claim_ref: bytes) -> LedgerKey:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from eunoe.domain.entries import IdempotencyEntry, KeyState, SubjectState, TenantState
+from eunoe.domain.entries import DayKey, IdempotencyEntry, KeyState, SubjectState, TenantState
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Command, Draft
 from eunoe.schemas.events import Finding, Reason
@@ -66,7 +66,8 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     ``memory`` is the record the command names, or for remember and correct the one it would create; ``superseded``
     the one that would give way. ``*_closed``: the generation of its subject, or of anyone it is about, is closed, so it
     counts as forgotten. ``subject`` and ``about`` are those of the draft or of the subject command. ``key`` is the one
-    the draft names, for `IssueKey` the one that (subject, open generation, bucket) has. ``rivals``: the records on the
+    the draft names, for `IssueKey` the one that (subject, open generation, bucket) has; ``day`` the access key of the
+    day that one without a subject asks for. ``rivals``: the records on the
     same claim that are active and of an open generation, without the record itself and the one it would replace.
     """
 
@@ -80,6 +81,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     superseded: MemoryState | None = None
     superseded_closed: bool = False
     key: KeyState | None = None
+    day: DayKey | None = None
     rivals: tuple[MemoryState, ...] = ()
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from eunoe.domain.admission import generation_closed
 from eunoe.domain.entries import (
     ClaimState,
+    DayKey,
     Entry,
     IdempotencyEntry,
     KeyState,
@@ -22,6 +23,7 @@ from eunoe.domain.entries import (
     bucket_key,
     claim_key,
     command_key,
+    day_key,
     idempotency_key,
     key_key,
     memory_key,
@@ -94,6 +96,8 @@ def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
             if subject is not None and bucket is not None:
                 # Nearly every subject is in its first generation: asking at once saves the second round.
                 keys += (subject_key(tenant, subject), bucket_key(tenant, subject, 1, bucket))
+            elif bucket is not None:
+                keys.append(day_key(tenant, bucket))
         case ForgetSubject(subject=subject) | ReadmitSubject(subject=subject):
             keys.append(subject_key(tenant, subject))
         case _:
@@ -205,6 +209,8 @@ def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
     match command:
         case RememberMemory() | CorrectMemory():
             return _known_of_draft(common, command, entries)
+        case IssueKey(subject=None, bucket=day) if day is not None:
+            return replace(common, day=find(entries, day_key(tenant, day), DayKey))
         case IssueKey(subject=subject):
             bucket = _bucket_asked_for(command, entries)
             if bucket is None or subject is None:

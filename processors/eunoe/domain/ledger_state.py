@@ -10,6 +10,7 @@ from typing import assert_never
 from eunoe.domain.entries import (
     ClaimState,
     CommandSeen,
+    DayKey,
     Entry,
     IdempotencyEntry,
     KeyState,
@@ -19,6 +20,7 @@ from eunoe.domain.entries import (
     bucket_key,
     claim_key,
     command_key,
+    day_key,
     idempotency_key,
     key_key,
     memory_key,
@@ -95,7 +97,7 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
         case CommandRejected() | CommandDuplicate() | CandidateObserved():
             return {command_key(tenant, header.command_id): CommandSeen(decided_at=header.decided_at)}
         case KeyIssued():
-            changed = _issued(entries, tenant, fact)
+            changed = _issued(entries, header, fact)
         case SubjectForgotten() | SubjectReadmitted():
             changed = _turned(entries, tenant, fact)
         case (
@@ -185,9 +187,12 @@ def _count(entries: Entries, tenant: TenantId, ref: SubjectRef, change: int, cha
     )
 
 
-def _issued(entries: Entries, tenant: TenantId, fact: KeyIssued) -> dict[LedgerKey, Entry]:
+def _issued(entries: Entries, header: EventHeader, fact: KeyIssued) -> dict[LedgerKey, Entry]:
+    tenant = header.tenant
     if not fact.created:
         return {}
+    if fact.subject is None and fact.bucket is not None:
+        return {day_key(tenant, fact.bucket): DayKey(key_id=fact.key_id, decided_at=header.decided_at)}
     if fact.subject is None or fact.bucket is None:
         return {tenant_key(tenant): TenantState(incarnation=fact.incarnation, key_id=fact.key_id)}
     at = subject_key(tenant, fact.subject)

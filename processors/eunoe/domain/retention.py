@@ -14,6 +14,7 @@ from eunoe.schemas.policy import KindRule, Policy
 
 _DAY_MS: Final = 86_400_000
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = Millis(253_402_300_799_999)
 """The end of the year 9999: a later instant has no month of four digits."""
@@ -73,6 +74,20 @@ def issuable(bucket: Bucket, now: Millis, policy: Policy) -> Refusal | None:
     if bucket > month_of(min(_LAST, Millis(now + longest + policy.expiry_tolerance))):
         return Refusal(reason=Reason.EXPIRY_TOO_FAR, field="bucket")
     return None
+
+
+def day_of(at: Millis) -> Bucket:
+    """The day of ``at`` in UTC, ``YYYY-MM-DD``."""
+    return Bucket((_EPOCH + timedelta(days=at // _DAY_MS)).strftime("%Y-%m-%d"))
+
+
+def is_day(bucket: Bucket) -> bool:
+    return _DAY.fullmatch(bucket) is not None
+
+
+def day_at_hand(day: Bucket, now: Millis) -> bool:
+    """Whether ``day`` is this one or a neighbour: an asker's clock may be on the other side of midnight."""
+    return day in {day_of(Millis(now + each * _DAY_MS)) for each in (-1, 0, 1)}
 
 
 def still_running(record: MemoryState, now: Millis) -> Refusal | None:

@@ -45,10 +45,16 @@ class Issuer:
         return wrapped
 
 
+def _kind(fact: KeyIssued) -> KeyKind:
+    if fact.subject is not None:
+        return KeyKind.DATA
+    return KeyKind.TENANT if fact.bucket is None else KeyKind.ACCESS
+
+
 def _meta(tenant: TenantId, fact: KeyIssued, now: Millis) -> KeyMeta:
     return KeyMeta(
         key_id=fact.key_id,
-        kind=KeyKind.TENANT if fact.subject is None else KeyKind.DATA,
+        kind=_kind(fact),
         tenant=tenant,
         incarnation=fact.incarnation,
         subject=fact.subject,

@@ -105,7 +105,8 @@ class Draft(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class IssueKey(Struct, frozen=True, kw_only=True, gc=False):
-    """Make the data key of a subject's bucket, or, without a subject, open the tenant."""
+    """Make the data key of a subject's bucket; without a subject, the tenant's access key of a day (the bucket is a
+    UTC day); without either, open the tenant."""
 
     tenant: TenantId
     subject: Pseudonym | None = None

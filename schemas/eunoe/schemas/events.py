@@ -160,7 +160,8 @@ class PartitionOpened(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class KeyIssued(Struct, frozen=True, kw_only=True, gc=False):
-    """``key_id`` serves (subject, generation, bucket), or is the tenant key where ``subject`` is None.
+    """``key_id`` serves (subject, generation, bucket); without a subject it is the access key of the day that
+    ``bucket`` names, and without a bucket the tenant key.
 
     ``root_key_id`` names the subject root. ``created`` is False where the key was there already: the same answer to
     another asker.

@@ -1,10 +1,15 @@
 """Keys are issued through the log; forgetting a subject is one event that counts."""
 
+from dataclasses import replace
+from types import MappingProxyType
+
 import pytest
 
+from eunoe.domain.retention import day_of
 from eunoe.schemas.commands import IssueKey
 from eunoe.schemas.events import CommandDuplicate, KeyIssued, Reason, SubjectForgotten, SubjectReadmitted
 from eunoe.schemas.ids import Bucket, KeyId, Millis, Pseudonym, TenantId
+from eunoe.schemas.values import Action, Writing
 from unit.domain.samples import (
     ACME,
     ALICE,
@@ -179,3 +184,33 @@ def test_an_expired_record_is_still_counted(scenario: Scenario) -> None:
     scenario.now = Millis(NOW + DAY)
     scenario.given(expire("m", expires_at=Millis(NOW + DAY)))
     scenario.when(forget_subject()).then(SubjectForgotten(subject=ALICE, generation=1, records=1))
+
+
+def test_a_days_access_key_is_made_once_for_whoever_may_read(scenario: Scenario) -> None:
+    reader = replace(scenario.policy.principals[OTHER_AGENT], actions=frozenset({Action.READ}))
+    principals = {**scenario.policy.principals, OTHER_AGENT: reader}
+    scenario.policy = replace(scenario.policy, principals=MappingProxyType(principals))
+    today = day_of(NOW)
+    first = scenario.ask(key_for(None, today), by=OTHER_AGENT, writing=Writing.OFF)
+    assert isinstance(first, KeyIssued)
+    assert (first.created, first.subject, first.bucket, first.root_key_id) == (True, None, today, None)
+    again = scenario.ask(key_for(None, today), by=OTHER_AGENT)
+    assert isinstance(again, KeyIssued)
+    assert (again.created, again.key_id) == (False, first.key_id)
+    scenario.unchecked = len(scenario.events)
+    scenario.when(key_for(None, today)).then(Refused(reason=Reason.NOT_ALLOWED, field="read"))
+    for wrong in (day_of(Millis(NOW - 2 * DAY)), day_of(Millis(NOW + 2 * DAY))):
+        scenario.when(key_for(None, wrong), by=OTHER_AGENT).then(Refused(reason=Reason.INVALID_FIELD, field="bucket"))
+    tomorrow = scenario.ask(key_for(None, day_of(Millis(NOW + DAY))), by=OTHER_AGENT)
+    assert isinstance(tomorrow, KeyIssued)
+    assert tomorrow.key_id != first.key_id
+    # The tenant's own key is still the one it was.
+    assert issued(scenario, None, None).created is False
+
+
+def test_a_tenant_that_is_not_open_has_no_access_key() -> None:
+    scenario = Scenario()
+    reader = replace(scenario.policy.principals[OTHER_AGENT], actions=frozenset({Action.READ}))
+    principals = {**scenario.policy.principals, OTHER_AGENT: reader}
+    scenario.policy = replace(scenario.policy, principals=MappingProxyType(principals))
+    scenario.when(key_for(None, day_of(NOW)), by=OTHER_AGENT).then(Refused(reason=Reason.TENANT_NOT_OPEN))

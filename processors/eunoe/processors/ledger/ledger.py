@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from redis.asyncio import Redis
 
-from eunoe.domain.entries import CommandSeen, Entry, IdempotencyEntry, LedgerKey, decode_entry, encode_entry
+from eunoe.domain.entries import CommandSeen, DayKey, Entry, IdempotencyEntry, LedgerKey, decode_entry, encode_entry
 from eunoe.domain.ledger_questions import record_closed, subjects_of
 from eunoe.domain.memory import MemoryState
 from eunoe.processors.ledger import keys
@@ -97,7 +97,7 @@ class Ledger:
         over: list[str] = []
         for key, entry in entries.items():
             values += (keys.entry(self._prefix, key), encode_entry(entry))
-            if isinstance(entry, CommandSeen | IdempotencyEntry):
+            if isinstance(entry, CommandSeen | IdempotencyEntry | DayKey):
                 lapsing += (entry.decided_at + self._retention, key)
             elif isinstance(entry, MemoryState):
                 if entry.lifecycle in _CAN_EXPIRE:
