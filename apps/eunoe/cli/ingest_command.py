@@ -1,5 +1,6 @@
-"""`eunoe ingest`: a file of commands, one JSON object a line."""
+"""`eunoe ingest`: a file of commands, one JSON object a line, or a start-up file ``memory.yaml``."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,32 +18,66 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
+class BadSeedFile(click.ClickException):
+    """The start-up file as a whole was refused; nothing of it was sent."""
+
+
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--no-wait", is_flag=True, help="Return when Kafka has the commands, without their outcomes.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Seconds.")
+@click.option("--agent", help="For memory.yaml: which agent learned it.")
+@click.option("--purpose", "purposes", multiple=True, help="For memory.yaml: what it may be used for; repeatable.")
+@click.option("--ttl", help="For memory.yaml: how long it lasts.  [default: the policy's for the kind]")
+@click.option("--subject", help="For memory.yaml: whom it is about; without it, the tenant itself.")
+@click.option("--visibility", help="For memory.yaml: agent or shared.  [default: agent]")
+@click.option("--sensitivity", help="For memory.yaml.  [default: personal]")
 @common
-def ingest(call: Call, file: Path, no_wait: bool, timeout: float) -> None:
+def ingest(call: Call, file: Path, no_wait: bool, timeout: float, **scope: Any) -> None:
     """Publish one command per line of FILE, in order, and wait for the outcomes.
 
+    A FILE.yaml (or .yml) is a start-up file instead: it is read whole, checked, and each of its records remembered.
     Exits 1 if any line failed or was rejected. What is wrong is said by line number, never by content.
     """
-    report = run(_ingest(call, file, not no_wait, timeout))
+    seeds = _seeds(file, {name: value for name, value in scope.items() if value})
+    report = run(_ingest(call, file, seeds, not no_wait, timeout))
+    what = "line" if seeds is None else "record"
     for each in sorted((*report.failed, *report.refused), key=lambda problem: problem.line)[:_SHOWN]:
-        click.echo(f"line {each.line}: {each.problem}", err=True)
+        click.echo(f"{what} {each.line}: {each.problem}", err=True)
     call.show(_document(report, no_wait), lambda: _table(report, no_wait))
     raise SystemExit(Exit.SUCCESS if report.clean else Exit.REFUSED)
 
 
-async def _ingest(call: Call, file: Path, wait: bool, timeout: float) -> "Report":
+def _seeds(file: Path, scope: dict[str, Any]) -> tuple[bytes, ...] | None:
+    """The lines that a start-up file stands for; None for a file that holds lines itself."""
+    from eunoe.client.seed_file import SeedScope, is_seed_file, seed_lines
+
+    if not is_seed_file(file):
+        if scope:
+            raise click.UsageError(f"--{min(scope).removesuffix('s')} is for memory.yaml; a line says it itself")
+        return None
+    for option in ("agent", "purposes"):
+        if option not in scope:
+            raise click.UsageError(f"a start-up file needs --{option.removesuffix('s')}")
+    try:
+        lines = seed_lines(file.read_bytes(), SeedScope(**scope))
+    except (TypeError, ValueError) as refused:
+        raise BadSeedFile(str(refused)) from None
+    if not lines:
+        click.echo("the file has no memory.seed_records", err=True)
+    return lines
+
+
+async def _ingest(call: Call, file: Path, seeds: tuple[bytes, ...] | None, wait: bool, timeout: float) -> "Report":
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from eunoe.client.ingesting import ingest as send_lines
     from eunoe.client.memory import Memory
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=call.aside, disable=not call.aside.is_terminal) as bar, file.open("rb") as lines:
-        task = bar.add_task("commands", total=_count(file))
+    with Progress(*columns, console=call.aside, disable=not call.aside.is_terminal) as bar, file.open("rb") as opened:
+        lines: Iterable[bytes] = opened if seeds is None else seeds
+        task = bar.add_task("commands", total=_count(file) if seeds is None else len(seeds))
         async with Memory.connect(call.settings()) as memory:
             return await send_lines(
                 memory, lines, wait=wait, timeout=timeout, progress=lambda steps: bar.advance(task, steps)
