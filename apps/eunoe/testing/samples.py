@@ -3,7 +3,7 @@
 Ids come from `sample_id`, so that one name is one id in every test and process.
 """
 
-from typing import Final, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 from msgspec import structs
 
@@ -38,6 +38,7 @@ from eunoe.schemas.ids import (
     derived_id,
 )
 from eunoe.schemas.keys import KeyRecord
+from eunoe.schemas.traces import Delivered, LeftOut, Limits, OverBudget, Trace, TraceKind
 from eunoe.schemas.values import (
     Confirmation,
     ConflictPolicy,
@@ -211,3 +212,50 @@ def sample_key(log_id: LogId, kind: KeyKind, **over: Unpack[KeyFields]) -> KeyRe
         created_at=SAMPLE_TIME,
     )
     return structs.replace(record, **over)
+
+
+def sample_trace(**over: Any) -> Trace:
+    """What a search of `SAMPLE_TENANT` delivered, with every field in use; any can be given."""
+    trace = Trace(
+        trace_id=sample_id("trace"),
+        session_id="conversation-7",
+        kind=TraceKind.SEARCHED,
+        tenant=SAMPLE_TENANT,
+        principal=PrincipalName("dev-agent"),
+        agent=AgentId("support-bot"),
+        purpose="support",
+        surface="chat",
+        at=SAMPLE_TIME,
+        limits=Limits(
+            classes=(MemoryClass.LONG_TERM,),
+            max_sensitivity=Sensitivity.PERSONAL,
+            max_age=86_400_000,
+            limit=10,
+            budget=500,
+        ),
+        policy_version=3,
+        policy_hash="0" * 64,
+        control_offset=Offset(4),
+        delivered=(
+            Delivered(
+                memory_id=MemoryId(sample_id("memory")),
+                version=2,
+                memory_class=MemoryClass.LONG_TERM,
+                trust=Trust.ASSERTED,
+                confirmation=Confirmation.PROPOSED,
+                source_kind=SourceKind.INFERRED,
+                score=0.25,
+                reasons=("term", "recency"),
+                conflicts=(MemoryId(sample_id("rival")),),
+            ),
+        ),
+        excluded=(LeftOut(reason="expired", count=2),),
+        examined=4,
+        skipped=(OverBudget(memory_id=MemoryId(sample_id("long")), tokens=700),),
+        used_tokens=12,
+        position=Offset(17),
+        lag=5,
+        key_id=KeyId(sample_id("access-key")),
+        sealed=b"s" * 96,
+    )
+    return structs.replace(trace, **over)

@@ -35,6 +35,7 @@ from eunoe.testing.samples import (
     sample_id,
     sample_key,
     sample_quarantined,
+    sample_trace,
 )
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "data" / "avro"
@@ -175,6 +176,7 @@ def _others() -> Mapping[codec.Codec[Any], Any]:
             signer=SecretId("dev-control-1"),
             signature=b"s" * 64,
         ),
+        codec.TRACES: sample_trace(),
     }
 
 
