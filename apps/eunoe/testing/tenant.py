@@ -65,13 +65,13 @@ class TestTenant:
                 else:
                     return pseudonym
 
-    def draft(self, whom: Pseudonym, statement: str, **over: Unpack[DraftFields]) -> Draft:
+    def draft(self, whom: Pseudonym, statement: str, claim: str | None = None, **over: Unpack[DraftFields]) -> Draft:
         """A draft of ``statement`` on ``whom``, sealed; `subject` has been called for its bucket."""
         expires_at = over.setdefault("expires_at", expiry())
         memory_id = over.setdefault("memory_id", MemoryId(new_id()))
         cipher = self.keyring.cached_sealing_cipher(self.name, whom, month_bucket(expires_at))
         assert cipher is not None, "call subject() first"
-        body = MemoryBody(statement=statement, source_uri="crm://tickets/1")
+        body = MemoryBody(statement=statement, claim_key=claim, source_uri="crm://tickets/1")
         over.setdefault("ttl", None)
         over["key_id"] = cipher.key_id
         over["generation"] = cipher.meta.generation
@@ -84,11 +84,16 @@ class TestTenant:
         return (await self.keys()).idempotency_hash(text or new_id())
 
     async def remember(
-        self, whom: Pseudonym, statement: str, key: str | None = None, **over: Unpack[DraftFields]
+        self,
+        whom: Pseudonym,
+        statement: str,
+        key: str | None = None,
+        claim: str | None = None,
+        **over: Unpack[DraftFields],
     ) -> RememberMemory:
         return RememberMemory(
             tenant=self.name,
-            draft=self.draft(whom, statement, **over),
+            draft=self.draft(whom, statement, claim, **over),
             idempotency=await self.idempotency(key),
         )
 
