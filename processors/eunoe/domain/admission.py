@@ -59,7 +59,7 @@ def fields(draft: Draft, body: BodyFacts, policy: Policy) -> Refusal | None:
     return (
         _ids(draft)
         or _purposes(draft, policy)
-        or _surfaces(draft, limits)
+        or _surfaces(draft, policy)
         or _about(draft, limits)
         or _labels(draft)
         or _kind(draft, policy)
@@ -111,12 +111,14 @@ def _purposes(draft: Draft, policy: Policy) -> Refusal | None:
     return _invalid("purposes") if len(set(purposes)) != len(purposes) else None
 
 
-def _surfaces(draft: Draft, limits: Limits) -> Refusal | None:
+def _surfaces(draft: Draft, policy: Policy) -> Refusal | None:
     surfaces = draft.surfaces
-    if len(surfaces) > limits.surfaces:
+    if len(surfaces) > policy.limits.surfaces:
         return Refusal(reason=Reason.TOO_LONG, field="surfaces")
     if len(set(surfaces)) != len(surfaces) or not all(map(is_name, surfaces)):
         return _invalid("surfaces")
+    if policy.surfaces is not None and not policy.surfaces.issuperset(surfaces):
+        return Refusal(reason=Reason.UNKNOWN_SURFACE, field="surfaces")
     if draft.producer_surface is not None and not is_name(draft.producer_surface):
         return _invalid("producer_surface")
     return None
@@ -144,7 +146,10 @@ def _labels(draft: Draft) -> Refusal | None:
 
 
 def _kind(draft: Draft, policy: Policy) -> Refusal | None:
-    return None if draft.kind in policy.kinds else Refusal(reason=Reason.UNKNOWN_KIND, field="kind")
+    rule = policy.kinds.get(draft.kind)
+    if rule is None:
+        return Refusal(reason=Reason.UNKNOWN_KIND, field="kind")
+    return None if draft.memory_class in rule.classes else Refusal(reason=Reason.CLASS_NOT_ALLOWED, field="class")
 
 
 def _confidence(draft: Draft) -> Refusal | None:

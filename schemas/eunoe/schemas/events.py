@@ -39,6 +39,8 @@ class Reason(StrEnum):
     # what is written
     UNKNOWN_PURPOSE = "unknown_purpose"
     UNKNOWN_KIND = "unknown_kind"
+    UNKNOWN_SURFACE = "unknown_surface"
+    CLASS_NOT_ALLOWED = "class_not_allowed"
     INVALID_FIELD = "invalid_field"
     EMPTY_STATEMENT = "empty_statement"
     TOO_LONG = "too_long"

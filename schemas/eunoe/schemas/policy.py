@@ -14,6 +14,7 @@ from eunoe.schemas.values import (
     Algorithm,
     Circumstance,
     Confirmation,
+    MemoryClass,
     PrincipalKind,
     Sensitivity,
     SourceKind,
@@ -73,7 +74,7 @@ class KindRule:
     """Retention of one kind of record. ``own_bucket``: each record gets a data key of its own.
 
     ``answers``: which of the questions of B3 (fields of `Answers`) a record must answer. ``confirmed_only``: what is
-    only proposed waits for a person.
+    only proposed waits for a person. ``classes``: those it may be kept as.
     """
 
     name: str
@@ -82,6 +83,7 @@ class KindRule:
     own_bucket: bool
     answers: frozenset[str] = frozenset()
     confirmed_only: bool = False
+    classes: frozenset[MemoryClass] = frozenset(MemoryClass)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +154,7 @@ class Policy:
     """One version of the rules. ``hash`` is the SHA-256 of the file's bytes, in hex, and goes into every event.
 
     ``idempotency_retention`` is at least the retention of ``memory-events``; ``expiry_tolerance`` is how far a client's
-    ``expires_at`` may be from append time plus the TTL it states.
+    ``expires_at`` may be from append time plus the TTL it states. ``surfaces``: where answers may be shown; None: any.
     """
 
     version: int
@@ -165,6 +167,7 @@ class Policy:
     limits: Limits
     idempotency_retention: int
     expiry_tolerance: int
+    surfaces: frozenset[str] | None = None
     circumstances: Mapping[Circumstance, Verdict] = field(default_factory=lambda: MappingProxyType({}))
     detection: DetectionRules = field(default_factory=DetectionRules)
     review: ReviewRules = field(default_factory=ReviewRules)

@@ -27,7 +27,15 @@ from eunoe.schemas.policy import (
     SecretRef,
     SourceRule,
 )
-from eunoe.schemas.policy_rules import answers_of, circumstances_of, conflicts_of, detection_of, review_of
+from eunoe.schemas.policy_rules import (
+    answers_of,
+    circumstances_of,
+    classes_of,
+    conflicts_of,
+    detection_of,
+    review_of,
+    surfaces_of,
+)
 from eunoe.schemas.toml_source import NotToml, read_toml
 from eunoe.schemas.toml_tables import Problem, Report, Table, member
 from eunoe.schemas.topics import SPECS, Topic
@@ -99,6 +107,7 @@ def _policy(top: Table, digest: str) -> Policy:
         limits=_limits(top.table("limits", required=False)),
         idempotency_retention=idempotency,
         expiry_tolerance=retention.duration("expiry_tolerance", _TOLERANCE),
+        surfaces=surfaces_of(top),
         circumstances=circumstances_of(top.table("circumstances", required=False)),
         detection=detection_of(top.table("detection", required=False)),
         review=review_of(top.table("review", required=False)),
@@ -136,6 +145,7 @@ def _kind(name: str, table: Table) -> KindRule:
         own_bucket=table.flag("own_bucket", False),
         answers=answers_of(name, table),
         confirmed_only=table.flag("confirmed_only", False),
+        classes=classes_of(name, table),
     )
     if rule.ttl_default > rule.ttl_max > 0:
         table.problem("ttl_default", f"kinds.{name}.ttl_default is longer than ttl_max")

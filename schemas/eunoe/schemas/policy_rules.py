@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from eunoe.schemas.commands import Answers
 from eunoe.schemas.events import Reason
+from eunoe.schemas.ids import is_name
 from eunoe.schemas.policy import ConflictRules, DetectionRules, ReviewRules
 from eunoe.schemas.toml_tables import Table, member
-from eunoe.schemas.values import Circumstance, Verdict
+from eunoe.schemas.values import Circumstance, MemoryClass, Verdict
 
 
 def answers_of(kind: str, table: Table) -> frozenset[str]:
@@ -22,6 +23,28 @@ def answers_of(kind: str, table: Table) -> frozenset[str]:
                 "answers", f"kinds.{kind}.answers: {name!r} is none of {', '.join(Answers.__struct_fields__)}"
             )
     return frozenset(names)
+
+
+def classes_of(kind: str, table: Table) -> frozenset[MemoryClass]:
+    """As which classes a record of this kind may be kept; every one where nothing is said."""
+    if "classes" not in table:
+        return frozenset(MemoryClass)
+    found = {name: member(MemoryClass, name) for name in table.names("classes", required=True)}
+    for name, value in found.items():
+        if value is None:
+            table.problem("classes", f"kinds.{kind}.classes: {name!r} is none of {', '.join(MemoryClass)}")
+    return frozenset(value for value in found.values() if value is not None)
+
+
+def surfaces_of(top: Table) -> frozenset[str] | None:
+    """The surfaces there are; None for any."""
+    if "surfaces" not in top:
+        return None
+    names = top.any_or_names("surfaces", required=True)
+    for name in names or ():
+        if not is_name(name):
+            top.problem("surfaces", f"surfaces: {name!r} is no name: 1 to 64 of A-Z a-z 0-9 . _ -")
+    return None if names is None else frozenset(names)
 
 
 def circumstances_of(table: Table) -> Mapping[Circumstance, Verdict]:

@@ -11,7 +11,16 @@ from eunoe.domain.known import BodyFacts
 from eunoe.schemas.events import CandidateObserved, CommandRejected, Finding, MemoryAccepted, MemoryQuarantined, Reason
 from eunoe.schemas.ids import Millis
 from eunoe.schemas.policy import KindRule, Policy, PurposeRule, ReviewRules, SourceRule
-from eunoe.schemas.values import Circumstance, Confirmation, Sensitivity, SourceKind, Trust, Verdict, Writing
+from eunoe.schemas.values import (
+    Circumstance,
+    Confirmation,
+    MemoryClass,
+    Sensitivity,
+    SourceKind,
+    Trust,
+    Verdict,
+    Writing,
+)
 from unit.domain.samples import (
     AGENT,
     ALICE,
@@ -192,3 +201,18 @@ def test_where_memory_only_observes_the_candidate_is_recorded_and_nothing_is_sto
     }
     told.when(remember(draft("m", key, purposes=("nonsense",))), writing=Writing.OBSERVE)
     told.then(Refused(reason=Reason.UNKNOWN_PURPOSE))
+
+
+def test_a_kind_is_kept_only_as_the_classes_it_may_have() -> None:
+    refused = outcome(kinds(classes=frozenset({MemoryClass.SHORT_TERM})))
+    assert isinstance(refused, CommandRejected)
+    assert (refused.reason, refused.field) == (Reason.CLASS_NOT_ALLOWED, "class")
+    assert isinstance(outcome(kinds(classes=frozenset({MemoryClass.LONG_TERM}))), MemoryAccepted)
+
+
+def test_a_surface_that_the_policy_does_not_know_is_refused() -> None:
+    policy = replace(POLICY, surfaces=frozenset({"chat"}))
+    refused = outcome(policy, surfaces=("chat", "billboard"))
+    assert isinstance(refused, CommandRejected)
+    assert (refused.reason, refused.field) == (Reason.UNKNOWN_SURFACE, "surfaces")
+    assert isinstance(outcome(policy, surfaces=("chat",)), MemoryAccepted)
