@@ -93,6 +93,8 @@ RESULT = RetrievalResult(
     capped=False,
     over_budget=(OverBudget(record_id="m-9", tokens=400),),
     used_tokens=12,
+    policy_version=1,
+    policy_hash="0" * 64,
     freshness=ReadFreshness(log_id="log", partition=4, position=77),
 )
 EACH: dict[str, Document] = {

@@ -157,7 +157,8 @@ class RetrievalResult(
 
     ``selection_reason``: the codes of all that was selected. ``excluded_records`` counts within the caller's own scope;
     ``excluded_by``: by the first filter that refused. ``capped``: something below might have ranked among these.
-    ``empty``: why nothing could be found, whatever there is.
+    ``empty``: why nothing could be found, whatever there is. ``policy_version``: of the rules that let this caller
+    read; a selected record's own is of those that let it in.
     """
 
     trace_id: Text
@@ -170,6 +171,8 @@ class RetrievalResult(
     capped: bool
     over_budget: tuple[OverBudget, ...] = ()
     used_tokens: Count
+    policy_version: Revision
+    policy_hash: Text
     freshness: ReadFreshness
     empty: Text | None = None
 
