@@ -49,7 +49,12 @@ class ControlGate:
         if purpose is None:
             raise ReadRefused(UNKNOWN_PURPOSE, scope.tenant)
         allowed = min(rule.max_sensitivity, purpose.max_sensitivity, key=_LEVELS.index)
-        return Admission(max_sensitivity=allowed, control_offset=state.offset)
+        return Admission(
+            max_sensitivity=allowed,
+            control_offset=state.offset,
+            policy_version=state.policy.version,
+            policy_hash=state.policy.hash,
+        )
 
     def check(self, tenant: TenantId, state: ControlState | None = None, purpose: str | None = None) -> PrincipalRule:
         """The caller's rule, if it may read this tenant now. Raises `ReadRefused`."""

@@ -93,7 +93,7 @@ class MemoryProducer:
         self._outcomes = outcomes
         self._clock = clock or SystemClock()
         self._keyring = keyring
-        self._keys = KeyRequests(keyring, self._ask_key, outcomes)
+        self._keys = KeyRequests(keyring, self.ask_key, outcomes)
         envelopes = EnvelopeMaker(installation, Signers(principal, secrets), self._clock)
         self._publisher = CommandPublisher(settings.kafka, installation, envelopes, settings.delivery_timeout)
 
@@ -240,7 +240,8 @@ class MemoryProducer:
         keys = await self._keys.tenant(tenant)
         return keys.pseudonym(subject), keys.idempotency_hash(_key_of(asked))
 
-    async def _ask_key(self, request: IssueKey) -> CommandId:
+    async def ask_key(self, request: IssueKey) -> CommandId:
+        """Ask for a key that no writing method asks for by itself. Returns when Kafka has it."""
         sent = await self._send(request, ALONE)
         return await sent.written()
 

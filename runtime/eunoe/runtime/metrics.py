@@ -121,6 +121,14 @@ SEARCH_RECORDS: Final = Metric(
     act="Mostly 0: wrong agent or purpose in the scope, or queries without usable terms",
     buckets=(0, 1, 2, 5, 10, 20, 50),
 )
+TRACES: Final = Metric(
+    name="eunoe_traces_total",
+    kind=Kind.COUNTER,
+    counts="Traces of reads, by what became of them",
+    act="no_room, not_confirmed: reads left no trace; Kafka is slow or away. without_query: no access key came; is a "
+    "worker deciding, and may the principal read?",
+    labels=("fate",),
+)
 
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
@@ -139,6 +147,7 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             CONTROL_OFFSET,
             SEARCH_SECONDS,
             SEARCH_RECORDS,
+            TRACES,
         )
     }
 )

@@ -28,6 +28,23 @@ ANNA = Pseudonym("a" * 32)
             ),
             [("recall.drop", ACME, TWO_BYTES), ("recall.promote", ACME, ONE_BYTES, 2, 2)],
         ),
+        (
+            events.MemoryPromoted(
+                memory_id=ONE,
+                version=2,
+                trust=Trust.VERIFIED,
+                conflicts_with=(events.ConflictRef(memory_id=TWO, version=4),),
+            ),
+            [("recall.promote", ACME, ONE_BYTES, 2, 2), ("recall.contest", ACME, ONE_BYTES, TWO_BYTES, 4)],
+        ),
+        (
+            events.ConflictResolved(memory_id=ONE, version=3, superseded=(SupersededRef(memory_id=TWO, version=5),)),
+            [("recall.drop", ACME, TWO_BYTES), ("recall.version", ACME, ONE_BYTES, 3)],
+        ),
+        (
+            events.CandidateObserved(memory_id=ONE, kind="fact", purposes=("support",), verdict="accepted"),
+            [],
+        ),
         (events.SubjectForgotten(subject=ANNA, generation=2, records=9), [("recall.close", ACME, ANNA, 2)]),
         (events.SubjectReadmitted(subject=ANNA, generation=3), [("recall.readmit", ACME, ANNA, 3)]),
         (events.CommandRejected(command="x", reason=Reason.NOT_FOUND), []),

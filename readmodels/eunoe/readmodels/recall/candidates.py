@@ -101,11 +101,12 @@ class Hit:
     document: bytes
     head: names.Head
     before: "Hit | None" = None
+    rivals: Sequence[bytes] = ()
 
     @staticmethod
-    def of(document: bytes, before: bytes | None = None) -> "Hit":
+    def of(document: bytes, before: bytes | None = None, rivals: Sequence[bytes] | None = None) -> "Hit":
         earlier = None if before is None else Hit.of(before)
-        return Hit(document=document, head=names.Head.unpack(document), before=earlier)
+        return Hit(document=document, head=names.Head.unpack(document), before=earlier, rivals=rivals or ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +146,7 @@ async def search(
             records=int(records),
             frequencies={term: int(count) for (term, _), count in zip(request.terms, holding, strict=True)},
         ),
-        hits=[Hit.of(document, before) for document, before in documents if document is not None],
+        hits=[Hit.of(*each) for each in documents if each[0] is not None],
         ranked=len(documents),
         excluded={reason: int(count) for reason, count in _pairs(excluded)},
         examined=int(examined),
@@ -183,13 +184,30 @@ async def fetch(  # where, whose, and which
     index: TenantIndex | None,
     memory_id: MemoryId,
     least: Offset,
-) -> tuple[Mapping[str, str], bytes | None] | Refused:
-    """The marks and the document of an active record of the tenant, whatever its scope; None where there is none."""
+) -> tuple[Mapping[str, str], Hit | None] | Refused:
+    """The marks and an active record of the tenant, whatever its scope; None where there is none."""
     arguments = (tenant, "" if index is None else index.key_id, least, names.memory_bytes(memory_id))
     answer = await functions.call(redis, "fetch", (prefix.watermark,), arguments)
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
-    return texts(answer[1]), answer[2]
+    return texts(answer[1]), None if answer[2] is None else Hit.of(answer[2], None, answer[3])
+
+
+async def look(  # where, whose, and which
+    redis: Redis,
+    functions: LoadedFunctions,
+    prefix: Prefix,
+    tenant: TenantId,
+    index: TenantIndex | None,
+    numbers: Sequence[bytes],
+    least: Offset,
+) -> tuple[Mapping[str, str], Sequence[Hit]] | Refused:
+    """The marks, and the records of these numbers that are there, waiting ones too, in the order asked."""
+    arguments = (tenant, "" if index is None else index.key_id, least, *numbers)
+    answer = await functions.call(redis, "look", (prefix.watermark,), arguments)
+    if answer[0] != 1:
+        return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
+    return texts(answer[1]), [Hit.of(each) for each in answer[2] if each is not None]
 
 
 def score_of(request: Request, hit: Hit, counted: CountedScope, identity: str) -> Score | None:

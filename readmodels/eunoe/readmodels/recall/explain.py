@@ -33,6 +33,12 @@ class Score:
         """This score with further causes."""
         return Score.of((*self.contributions, *more))
 
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """Codes of what it is made of, largest first: ``term``, ``feedback``, ``neighbour``, ``confidence``,
+        ``recency``. No word of the memory is in them."""
+        return tuple(dict.fromkeys(part.name.partition(":")[0] for part in self.largest_first()))
+
     def largest_first(self) -> tuple[Contribution, ...]:
         """For people: the contributions by falling size, equal ones by name."""
         return tuple(sorted(self.contributions, key=lambda part: (-abs(part.amount), part.name)))

@@ -108,6 +108,8 @@ class RecallModel:
             terms = self.analyser(event.header.tenant).document(body.statement, instant(fact.draft.observed_at))
             document = document_of(offset, event.header, fact, body, terms, index.key, self.ranking)
             operations.append(("recall.put", offset, document))
+        if isinstance(fact, events.MemoryAccepted):
+            operations += _contests(event.header.tenant, fact.draft.memory_id, fact.conflicts_with)
         return operations
 
     async def _open(self, tenant: TenantId, fact: Draughted) -> MemoryBody | None:
@@ -170,6 +172,12 @@ def _drop(tenant: TenantId, memory_id: MemoryId) -> Operation:
     return ("recall.drop", tenant, names.memory_bytes(memory_id))
 
 
+def _contests(tenant: TenantId, memory_id: MemoryId, others: Sequence[events.ConflictRef]) -> Sequence[Operation]:
+    """The record and each of the others say different things, and all stay."""
+    ours = names.memory_bytes(memory_id)
+    return [("recall.contest", tenant, ours, names.memory_bytes(each.memory_id), each.version) for each in others]
+
+
 _ENDS: Final = (
     events.MemoryRejected,
     events.MemoryRetracted,
@@ -188,7 +196,11 @@ def change_of(fact: events.Fact, tenant: TenantId) -> Sequence[Operation]:
             put_into_use: Operation = (
                 "recall.promote", tenant, names.memory_bytes(memory_id), names.trust_grade(trust), version,
             )  # fmt: skip
-            return (put_into_use,) if supersedes is None else (_drop(tenant, supersedes.memory_id), put_into_use)
+            gone = () if supersedes is None else (_drop(tenant, supersedes.memory_id),)
+            return (*gone, put_into_use, *_contests(tenant, memory_id, fact.conflicts_with))
+        case events.ConflictResolved(memory_id=memory_id, version=version, superseded=superseded):
+            held: Operation = ("recall.version", tenant, names.memory_bytes(memory_id), version)
+            return (*(_drop(tenant, each.memory_id) for each in superseded), held)
         case events.MemoryConfirmed(memory_id=memory_id, version=version):
             return (("recall.confirm", tenant, names.memory_bytes(memory_id), _CONFIRMED, version),)
         case events.SubjectForgotten(subject=subject, generation=generation):

@@ -7,5 +7,5 @@ from eunoe.runtime.redis.functions import FunctionLibrary, lua
 RECALL: Final = FunctionLibrary(
     "eunoe_recall",
     lua("eunoe.readmodels.recall", "recall.lua") + lua("eunoe.readmodels.recall", "search.lua"),
-    {"search": True, "count": True, "fetch": True, "sweep": False},
+    {"search": True, "count": True, "fetch": True, "look": True, "sweep": False},
 )

@@ -14,6 +14,8 @@ After the prefix of the generation (`eunoe.runtime.redis.prefix`), with names th
 ``c:<tenant>``              hash: subject -> its last closed generation
 ``o:<tenant>``              hash: subject -> its open generation, where that is not the first
 ``x:<tenant>``              set of ``<subject>:<g>``: closed, and not all removed yet
+``r:<record number>``       set of the numbers of the records in conflict with it; both sides hold the link
+``w:<tenant>``              set of the numbers of the records that are in a conflict
 ``x``                       set of ``<tenant> <subject> <g>``: the same, for whoever removes
 ==========================  =========================================================================================
 

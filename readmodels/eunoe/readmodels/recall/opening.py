@@ -1,5 +1,9 @@
 """From a stored record to what a caller may see: the checks once more, then the body."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
 import msgspec
 
 from eunoe.crypto.errors import KeyClosed, KeyUnknown
@@ -12,9 +16,12 @@ from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.readmodels.recall.scope import Filters, ReadScope
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import MemoryBody
-from eunoe.schemas.values import Visibility
+from eunoe.schemas.ids import MemoryId, Millis
+from eunoe.schemas.values import Trust, Visibility
 
-_NO_SCORE = Score(total=0.0, contributions=())
+_NO_SCORE: Final = Score(total=0.0, contributions=())
+EXACT_READ: Final = ("exact_read",)
+"""Selected because it was asked for by its id, not by words."""
 
 
 def record_of(document: bytes, head: Head) -> StoredRecord:
@@ -48,6 +55,23 @@ def refusal_of(head: Head, record: StoredRecord, scope: ReadScope, filters: Filt
     return None
 
 
+def conflicts_of(rivals: Sequence[bytes], scope: ReadScope, filters: Filters) -> tuple[MemoryId, ...]:
+    """Those of ``rivals`` (documents) that this caller may know of: in its scope, and not beyond what it may read.
+
+    What it chose to leave out (classes, trust, age, provenance) contradicts all the same.
+    """
+    if not rivals:
+        return ()
+    known = replace(filters, classes=None, trust_min=Trust.UNTRUSTED, known_since=Millis(0), require_provenance=False)
+    found = []
+    for document in rivals:
+        head = Head.unpack(document)
+        record = record_of(document, head)
+        if refusal_of(head, record, scope, known) is None:
+            found.append(record.memory_id)
+    return tuple(sorted(found))
+
+
 async def open_body(keyring: Keyring, record: StoredRecord) -> MemoryBody | None:
     """The body; None where it is erased. Raises `KeyStillUnknown`, or ``SealBroken``: the body is another record's."""
     claim = (record.tenant, record.key_id, record.subject, record.generation)
@@ -62,7 +86,9 @@ async def open_body(keyring: Keyring, record: StoredRecord) -> MemoryBody | None
     return BODIES.decode(cipher.open(record.memory_id, record.body_version, record.body))
 
 
-def recalled(head: Head, record: StoredRecord, body: MemoryBody, score: Score | None) -> RecalledMemory:
+def recalled(
+    head: Head, record: StoredRecord, body: MemoryBody, score: Score | None, conflicts: tuple[MemoryId, ...] = ()
+) -> RecalledMemory:
     """``score`` None: an exact read, or a record that was found by no term that counts."""
     score = score or _NO_SCORE
     grades = head.member.grades
@@ -72,6 +98,8 @@ def recalled(head: Head, record: StoredRecord, body: MemoryBody, score: Score | 
         statement=body.statement,
         score=score.total,
         terms=score.contributions,
+        reasons=EXACT_READ if score is _NO_SCORE else score.causes,
+        conflicts=conflicts,
         kind=record.kind,
         memory_class=record.memory_class,
         claim_key=body.claim_key,
@@ -96,4 +124,7 @@ def recalled(head: Head, record: StoredRecord, body: MemoryBody, score: Score | 
         expires_at=record.expires_at,
         external_id=body.external_id,
         policy_version=record.policy_version,
+        producer_surface=record.producer_surface,
+        scope=record.scope,
+        export_delete_policy=record.export_delete_policy,
     )

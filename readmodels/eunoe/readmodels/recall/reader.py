@@ -7,32 +7,29 @@ one Function call → rank → open → the filters once more → limit and budg
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from redis.asyncio import Redis
 
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.recall import candidates
-from eunoe.readmodels.recall import keys as names
-from eunoe.readmodels.recall.analyse import Analyser, Unusable
+from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.asking import Asker, Place
 from eunoe.readmodels.recall.budget import TokenEstimator, conservative_tokens
-from eunoe.readmodels.recall.candidates import AnyRanking, Refused
+from eunoe.readmodels.recall.candidates import AnyRanking, Hit, Refused
 from eunoe.readmodels.recall.errors import BadScope, TooStale
 from eunoe.readmodels.recall.fold import one_analyser
 from eunoe.readmodels.recall.functions import RECALL
 from eunoe.readmodels.recall.index_key import rules_of
-from eunoe.readmodels.recall.opening import open_body, recalled, record_of, refusal_of
+from eunoe.readmodels.recall.opening import conflicts_of, open_body, recalled, record_of, refusal_of
 from eunoe.readmodels.recall.rank import Bm25, Overlap
 from eunoe.readmodels.recall.rank_passes import Passes
-from eunoe.readmodels.recall.result import Empty, Freshness, RecalledMemory, SearchResult
+from eunoe.readmodels.recall.result import Freshness, RecalledMemory, SearchResult
 from eunoe.readmodels.recall.scope import Filters, ReadGate, ReadScope
 from eunoe.readmodels.recall.searching import Searching
+from eunoe.readmodels.recall.why import NOT_FOUND, Standing, Why, answer
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.schemas.ids import MemoryId, Millis, Offset, TenantId, is_uuid
-
-_EMPTY: Final = {Unusable.NO_WORDS: Empty.NO_WORDS, Unusable.ONLY_STOP_WORDS: Empty.ONLY_STOP_WORDS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +106,18 @@ class MemoryReader:
         pass, or `Passes` for feedback and neighbours too: a little better, several times slower (docs/ranking.md).
         """
         self._check_sizes(limit, budget)
-        filters = self._filters(scope, as_of)
+        return await self._searching(scope, query, as_of, after, timeout, ranking).result(limit, budget)
+
+    def _searching(  # what, where, as of when and how
+        self,
+        scope: ReadScope,
+        query: str,
+        as_of: Millis | None,
+        after: str | None,
+        timeout: float,
+        ranking: Passes | AnyRanking | None,
+    ) -> Searching:
+        admission = self.gate.admit(scope)
         passes = ranking or self.ranking
         if not isinstance(passes, Passes):
             passes = Passes(ranking=passes, feedback=None, neighbours=None)
@@ -117,10 +125,11 @@ class MemoryReader:
             raise BadScope("ranking", "Redis ranks by Bm25 or Overlap")
         if isinstance(passes.ranking, Bm25) and _impact(passes.ranking) != _impact(self.built_with):
             raise BadScope("ranking", "the postings were built with other constants than these")
-        reading = Searching(
+        return Searching(
             reader=self,
             scope=scope,
-            filters=filters,
+            admission=admission,
+            filters=Filters.of(scope, admission, self.clock(), as_of),
             terms=candidates.at_most(self.analyser(scope.tenant).query(query), self.settings.query_terms),
             ranking=passes.ranking,
             feedback=passes.feedback,
@@ -129,7 +138,6 @@ class MemoryReader:
             timeout=timeout,
             live=as_of is None,
         )
-        return await reading.result(limit, budget)
 
     async def get(
         self,
@@ -141,29 +149,65 @@ class MemoryReader:
         timeout: float = 5.0,
     ) -> RecalledMemory | None:
         """The record, if this scope may use it: the same gate and filters as a search. None says no more than that."""
-        filters = self._filters(scope, as_of)
+        filters = Filters.of(scope, self.gate.admit(scope), self.clock(), as_of)
+        hit, place, _ = await self._fetch(scope, memory_id, self.asker.least(scope.tenant, after), timeout)
+        if hit is None:
+            return None
+        record = record_of(hit.document, hit.head)
+        if scope.subject is not None and record.subject != place.subject:
+            return None
+        if refusal_of(hit.head, record, scope, filters) is not None:
+            return None
+        body = await open_body(self.keyring, record)
+        if body is None:
+            return None
+        return recalled(hit.head, record, body, None, conflicts_of(hit.rivals, scope, filters))
+
+    async def why(
+        self,
+        scope: ReadScope,
+        memory_id: MemoryId,
+        query: str,
+        *,
+        limit: int = 10,
+        budget: int | None = None,
+        as_of: Millis | None = None,
+        after: str | None = None,
+        timeout: float = 5.0,
+    ) -> Why:
+        """Whether the same search would select the record, and why (not). Changes nothing. Raises as `search`."""
+        self._check_sizes(limit, budget)
+        searching = self._searching(scope, query, as_of, after, timeout, None)
+        hit, place, freshness = await self._fetch(scope, memory_id, searching.least, timeout)
+        if hit is None:
+            return answer(searching, memory_id, freshness, NOT_FOUND)
+        record = record_of(hit.document, hit.head)
+        refused = refusal_of(hit.head, record, scope, searching.filters)
+        if refused == "scope" or await open_body(self.keyring, record) is None:
+            return answer(searching, memory_id, freshness, NOT_FOUND)
+        if refused is None and scope.subject is not None and record.subject != place.subject:
+            refused = "subject"
+        if refused is not None:
+            return answer(searching, memory_id, freshness, refused)
+        standing = Standing(searching=searching, hit=hit, memory_id=memory_id, wanted=self.settings.most)
+        because = await standing.because(limit, budget)
+        return answer(searching, memory_id, freshness, because, standing)
+
+    async def _fetch(
+        self, scope: ReadScope, memory_id: MemoryId, least: Offset, timeout: float
+    ) -> tuple[Hit | None, Place, Freshness]:
+        """The record, whatever its scope: nothing is told of it before that was looked at."""
         if not is_uuid(memory_id):
             raise BadScope("memory_id", "is no canonical UUID")
-        least = self.asker.least(scope.tenant, after)
 
-        async def call(place: Place) -> tuple[Mapping[str, str], bytes | None, Place] | Refused:
+        async def call(place: Place) -> tuple[Mapping[str, str], Hit | None, Place] | Refused:
             found = await candidates.fetch(
                 self.redis, self.functions, place.prefix, scope.tenant, place.index, memory_id, least
             )
             return found if isinstance(found, Refused) else (*found, place)
 
-        marks, document, place = await self.asker.ask(scope.tenant, scope.subject, call, least, timeout)
-        self.freshness(scope.tenant, marks)
-        if document is None:
-            return None
-        head = names.Head.unpack(document)
-        record = record_of(document, head)
-        if scope.subject is not None and record.subject != place.subject:
-            return None
-        if refusal_of(head, record, scope, filters) is not None:
-            return None
-        body = await open_body(self.keyring, record)
-        return None if body is None else recalled(head, record, body, None)
+        marks, hit, place = await self.asker.ask(scope.tenant, scope.subject, call, least, timeout)
+        return hit, place, self.freshness(scope.tenant, marks)
 
     def freshness(self, tenant: TenantId, marks: Mapping[str, str]) -> Freshness:
         """How fresh an answer with these marks is. Raises `TooStale` where that is not fresh enough."""
@@ -179,9 +223,6 @@ class MemoryReader:
             log_time=Millis(int(marks["time"])) if "time" in marks else None,
             lag=lag,
         )
-
-    def _filters(self, scope: ReadScope, as_of: Millis | None) -> Filters:
-        return Filters.of(scope, self.gate.admit(scope), self.clock(), as_of)
 
     def _check_sizes(self, limit: int, budget: int | None) -> None:
         if isinstance(limit, bool) or not 0 <= limit <= self.settings.max_limit:

@@ -4,6 +4,7 @@
 -- recall.put      record number, document     recall.drop      tenant, memory id (16 bytes)
 -- recall.promote  tenant, memory id, trust grade, version      recall.confirm  tenant, memory id, grade, version
 -- recall.close    tenant, subject, generation  recall.readmit  tenant, subject, generation
+-- recall.version  tenant, memory id, version    recall.contest  tenant, memory id, other memory id, its version
 -- Each leaves the same state when it is applied again.
 
 local MEMBER, HEAD, HEAD_BYTES = '>I5I6I6BHBBH', '>c24c8BI4I2I4', 43
@@ -71,6 +72,17 @@ local function unpost(prefix, member, postings)
   end
 end
 
+-- A conflict is a link that both records hold; one that leaves takes its links along.
+local function unlink(prefix, tenant, number)
+  local contested = prefix .. 'w:' .. tenant
+  if redis.call('SREM', contested, number) == 0 then return end
+  for _, other in ipairs(redis.call('SMEMBERS', prefix .. 'r:' .. number)) do
+    redis.call('SREM', prefix .. 'r:' .. other, number)
+    if redis.call('EXISTS', prefix .. 'r:' .. other) == 0 then redis.call('SREM', contested, other) end
+  end
+  redis.call('DEL', prefix .. 'r:' .. number)
+end
+
 local function remove(prefix, number)
   local key = prefix .. 'd:' .. number
   local document = redis.call('GET', key)
@@ -79,6 +91,7 @@ local function remove(prefix, number)
   local postings = postings_of(head, document)
   if head.state == ACTIVE then unpost(prefix, head.member, postings) end
   for _, set in ipairs(postings[3]) do redis.call('SREM', prefix .. set, number) end
+  unlink(prefix, postings[1], number)
   redis.call('DEL', key)
   redis.call('HDEL', prefix .. 'i:' .. postings[1], postings[2])
 end
@@ -136,6 +149,25 @@ operations['recall.confirm'] = function(prefix, tenant, memory, grade, version)
   regrade(prefix, tenant, memory, 64, grade, version, false)
 end
 
+local function reversion(prefix, tenant, memory, version)
+  local number, document, head = find(prefix, tenant, memory)
+  if not number then return end
+  head.version = tonumber(version)
+  redis.call('SET', prefix .. 'd:' .. number, packed(head, document))
+  return number
+end
+
+operations['recall.version'] = reversion
+
+operations['recall.contest'] = function(prefix, tenant, memory, other, version)
+  local theirs = reversion(prefix, tenant, other, version)
+  local number = redis.call('HGET', prefix .. 'i:' .. tenant, memory)
+  if not number or not theirs then return end
+  redis.call('SADD', prefix .. 'r:' .. number, theirs)
+  redis.call('SADD', prefix .. 'r:' .. theirs, number)
+  redis.call('SADD', prefix .. 'w:' .. tenant, number, theirs)
+end
+
 operations['recall.close'] = function(prefix, tenant, subject, generation)
   local closed = redis.call('HGET', prefix .. 'c:' .. tenant, subject)
   if not closed or tonumber(closed) < tonumber(generation) then
@@ -185,15 +217,51 @@ local function marks(keys, prefix, tenant, key_id, least)
   return redis.call('HGETALL', keys[1])
 end
 
+-- For each of `numbers` the documents of the records in conflict with it that are active and not closed, or false.
+local function rivals_of(prefix, tenant, numbers)
+  if #numbers == 0 then return {} end
+  local contested, found = redis.call('SMISMEMBER', prefix .. 'w:' .. tenant, unpack(numbers)), {}
+  for i, number in ipairs(numbers) do
+    local rivals = {}
+    for _, other in ipairs(contested[i] == 1 and redis.call('SMEMBERS', prefix .. 'r:' .. number) or {}) do
+      local document = redis.call('GET', prefix .. 'd:' .. other)
+      local head = document and head_of(document)
+      if head and head.state == ACTIVE and not is_closed(prefix, tenant, guards_of(head, document)[4]) then
+        rivals[#rivals + 1] = document
+      end
+    end
+    found[i] = #rivals > 0 and rivals
+  end
+  return found
+end
+
 -- fetch   KEYS[1]; ARGV = tenant, index key id, least position, memory id (16 bytes)
---         Returns {1, marks, document or false}; false too for what is not active, or closed.
+--         Returns {1, marks, document or false, its rivals' documents or false}; false too for what is not active, or
+--         closed.
 local function fetch(keys, args)
   local prefix, tenant = string.sub(keys[1], 1, -10), args[1]
   local mark, refusal = marks(keys, prefix, tenant, args[2], args[3])
   if not mark then return refusal end
   local number, document, head = find(prefix, tenant, args[4])
   if not number or head.state ~= ACTIVE or is_closed(prefix, tenant, guards_of(head, document)[4]) then
-    return {1, mark, false}
+    return {1, mark, false, false}
   end
-  return {1, mark, document}
+  return {1, mark, document, rivals_of(prefix, tenant, {number})[1]}
+end
+
+-- look    KEYS[1]; ARGV = tenant, index key id, least position, record numbers (at most 1,000)
+--         Returns {1, marks, {document or false, …}}, waiting records too; false for what is gone, closed, or another
+--         tenant's.
+local function look(keys, args)
+  local prefix, tenant = string.sub(keys[1], 1, -10), args[1]
+  local mark, refusal = marks(keys, prefix, tenant, args[2], args[3])
+  if not mark then return refusal end
+  local found = {}
+  for at = 4, #args do
+    local document = redis.call('GET', prefix .. 'd:' .. args[at])
+    local head = document and head_of(document)
+    found[at - 3] = head and postings_of(head, document)[1] == tenant
+      and not is_closed(prefix, tenant, guards_of(head, document)[4]) and document
+  end
+  return {1, mark, found}
 end

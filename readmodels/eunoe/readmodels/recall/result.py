@@ -7,7 +7,15 @@ from enum import StrEnum
 from eunoe.readmodels.recall.budget import Skipped
 from eunoe.readmodels.recall.explain import Contribution
 from eunoe.schemas.ids import AgentId, LogId, MemoryId, Millis, Offset, Partition, PrincipalName
-from eunoe.schemas.values import Confirmation, MemoryClass, Sensitivity, SourceKind, Trust, Visibility
+from eunoe.schemas.values import (
+    Confirmation,
+    ExportDeletePolicy,
+    MemoryClass,
+    Sensitivity,
+    SourceKind,
+    Trust,
+    Visibility,
+)
 
 
 class Empty(StrEnum):
@@ -25,13 +33,20 @@ class Warned(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecalledMemory:
-    """A record in use. ``score`` is the sum of ``terms``; both are 0 and empty in an exact read. Instants in ms."""
+    """A record in use. ``score`` is the sum of ``terms``; both are 0 and empty in an exact read. Instants in ms.
+
+    ``reasons``: codes of why it was selected, largest cause first; ``exact_read`` where it was asked for by its id.
+    ``conflicts``: the records on the same claim that say otherwise and are in use too, as far as this caller's scope
+    reaches. A ``proposed`` record is nobody's word yet: never hand it on as a fact.
+    """
 
     memory_id: MemoryId
     version: int
     statement: str
     score: float
     terms: tuple[Contribution, ...]
+    reasons: tuple[str, ...]
+    conflicts: tuple[MemoryId, ...]
     kind: str
     memory_class: MemoryClass
     claim_key: str | None
@@ -56,6 +71,9 @@ class RecalledMemory:
     expires_at: Millis
     external_id: str | None
     policy_version: int
+    producer_surface: str | None
+    scope: str | None
+    export_delete_policy: ExportDeletePolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +97,9 @@ class SearchResult:
 
     ``capped``: a posting list was not read to its end and something below might have ranked among these. ``skipped``
     did not fit the budget; ``used_tokens`` is what ``records`` cost. ``passes``: which ran after the first.
-    ``token`` proves how much of the log is in here.
+    ``token`` proves how much of the log is in here. ``policy_version``, ``policy_hash`` and ``control_offset``: the
+    rules that let this caller read. ``trace_id`` names the trace of this read, ``session_id`` is the caller's;
+    ``traced`` says whether the trace was taken (False: no room for it, or nobody keeps traces here).
     """
 
     records: tuple[RecalledMemory, ...]
@@ -90,6 +110,12 @@ class SearchResult:
     used_tokens: int
     freshness: Freshness
     token: str
+    policy_version: int
+    policy_hash: str
+    control_offset: int
     empty: Empty | None = None
     warnings: tuple[Warned, ...] = ()
     passes: tuple[str, ...] = ()
+    trace_id: str | None = None
+    session_id: str | None = None
+    traced: bool = False

@@ -1,6 +1,6 @@
 """Who reads what for which purpose: the required argument of every read, and the gate it passes first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Protocol
 
@@ -50,10 +50,15 @@ class ReadScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What the policy lets the principal read. ``control_offset``: how far ``memory-control`` was read to say so."""
+    """What the policy lets the principal read, and which one said so.
+
+    ``control_offset``: how far ``memory-control`` was read to say so.
+    """
 
     max_sensitivity: Sensitivity
     control_offset: int
+    policy_version: int = 0
+    policy_hash: str = ""
 
 
 class ReadGate(Protocol):
@@ -82,21 +87,22 @@ class Filters:
 
     @staticmethod
     def of(scope: ReadScope, admission: Admission, now: Millis, as_of: Millis | None) -> "Filters":
-        allowed = admission.max_sensitivity
-        if scope.max_sensitivity is not None:
-            allowed = min(allowed, scope.max_sensitivity, key=_LEVELS.index)
         at = now if as_of is None else as_of
         return Filters(
             at=at,
             # A record's time is the log's; a reader's clock may be behind it, which must hide nothing.
             known_until=Millis(1 << 47) if as_of is None else as_of,
             known_since=Millis(0 if scope.max_age is None else max(0, at - scope.max_age)),
-            max_sensitivity=allowed,
+            max_sensitivity=_allowed(scope, admission),
             classes=scope.classes,
             trust_min=scope.trust_min,
             require_provenance=scope.require_provenance,
             surface=scope.surface,
         )
+
+    def under(self, scope: ReadScope, admission: Admission) -> "Filters":
+        """The same read under other rules."""
+        return replace(self, max_sensitivity=_allowed(scope, admission))
 
     def refusal_of_grades(self, grades: Grades) -> str | None:
         """The first filter the grades fail, or None."""
@@ -106,6 +112,12 @@ class Filters:
     def mask(self) -> str:
         """A digit for each value of the grades byte: 0 passes, else which filter refuses (order of REASONS in Lua)."""
         return _mask(self.max_sensitivity, self.classes, self.trust_min)
+
+
+def _allowed(scope: ReadScope, admission: Admission) -> Sensitivity:
+    if scope.max_sensitivity is None:
+        return admission.max_sensitivity
+    return min(admission.max_sensitivity, scope.max_sensitivity, key=_LEVELS.index)
 
 
 def _refusal(

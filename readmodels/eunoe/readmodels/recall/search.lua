@@ -321,8 +321,8 @@ local function with_neighbours(q, top, share)
   return order, before
 end
 
--- The best `wanted` documents, and for each the document that it gained from, or false.
-local function hits_of(q, wanted, depth, share)
+-- The best `wanted` documents, and for each the document that it gained from, and those in conflict with it, or false.
+local function hits_of(q, tenant, wanted, depth, share)
   local top, before = best(q, math.max(wanted, depth)), {}
   if depth > 0 then
     local head, rest = {}, {}
@@ -336,10 +336,12 @@ local function hits_of(q, wanted, depth, share)
   for _, member in ipairs(top) do
     if before[member] then earlier[#earlier + 1] = before[member] end
   end
-  local found, at, gave = documents(q, top), 0, documents(q, earlier)
+  local found, at, gave, numbers = documents(q, top), 0, documents(q, earlier), {}
+  for i, member in ipairs(top) do numbers[i] = string.format('%.0f', number_of(member)) end
+  local rivals = rivals_of(q.prefix, tenant, numbers)
   for i, member in ipairs(top) do
     if before[member] then at = at + 1 end
-    found[i] = {found[i], before[member] and gave[at] or false}
+    found[i] = {found[i], before[member] and gave[at] or false, rivals[i]}
   end
   return found
 end
@@ -351,7 +353,8 @@ end
 --                   recency, half-life, flat (0|1), candidates of the neighbour pass (0: none), its share,
 --                   the largest scope that gets it,
 --                   then for each term: token in the own scope, in the shared one, weight, selects (0|1)
---         Returns {1, marks, records in scope, {records holding each term}, {{document, the one before or false}, …},
+--         Returns {1, marks, records in scope, {records holding each term},
+--                  {{document, the one before or false, {those in conflict with it} or false}, …},
 --                  {reason, count, …}, examined, capped (0|1)}, or {0, why, position}. Documents come best first.
 local function search(keys, args)
   local prefix, tenant = string.sub(keys[1], 1, -10), args[1]
@@ -396,7 +399,7 @@ local function search(keys, args)
     excluded[#excluded + 1] = reason
     excluded[#excluded + 1] = count
   end
-  local hits = hits_of(q, tonumber(args[14]), depth, tonumber(args[20]))
+  local hits = hits_of(q, tenant, tonumber(args[14]), depth, tonumber(args[20]))
   return {1, mark, records, frequencies, hits, excluded, q.examined, q.capped and 1 or 0}
 end
 

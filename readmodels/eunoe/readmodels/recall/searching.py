@@ -9,13 +9,13 @@ from eunoe.readmodels.recall.analyse import WORD, DocumentTerms, QueryTerms, Ter
 from eunoe.readmodels.recall.asking import Place
 from eunoe.readmodels.recall.budget import Selection, select
 from eunoe.readmodels.recall.candidates import AnyRanking, Found, Hit, Refused, Request
-from eunoe.readmodels.recall.opening import open_body, recalled, record_of, refusal_of
+from eunoe.readmodels.recall.opening import conflicts_of, open_body, recalled, record_of, refusal_of
 from eunoe.readmodels.recall.rank import Bm25, CountedScope
 from eunoe.readmodels.recall.rank_feedback import Feedback
 from eunoe.readmodels.recall.rank_neighbours import Neighbours
 from eunoe.readmodels.recall.record import StoredRecord
 from eunoe.readmodels.recall.result import Empty, RecalledMemory, SearchResult, Warned
-from eunoe.readmodels.recall.scope import Filters, ReadScope
+from eunoe.readmodels.recall.scope import Admission, Filters, ReadScope
 from eunoe.readmodels.recall.stored import instant
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.ids import Offset
@@ -35,6 +35,7 @@ class Searching:
 
     reader: "MemoryReader"
     scope: ReadScope
+    admission: Admission
     filters: Filters
     terms: QueryTerms
     ranking: AnyRanking
@@ -48,21 +49,39 @@ class Searching:
     async def result(self, limit: int, budget: int | None) -> SearchResult:
         """Asks for more candidates where drops and skips have left fewer than ``limit``."""
         settings = self.reader.settings
-        terms = self.terms if self.feedback is None else await self._fed(self.feedback)
+        terms = await self.expanded()
         wanted = min(limit + settings.spare, settings.most)
         while True:
-            request, found = await self._ask(terms, wanted, self.neighbours)
+            request, found = await self.ask(terms, wanted, self.neighbours)
             opened, dropped = await self._opened(request, found, limit, budget)
             chosen = self._select(opened, limit, budget)
             if len(chosen.taken) == limit or found.ranked < wanted or wanted == settings.most:
-                return self._answer(found, chosen, dropped)
+                if self._still_admitted():
+                    return self._answer(found, chosen, dropped)
+                continue
             wanted = min(wanted * 4, settings.most)
+
+    def _still_admitted(self) -> bool:
+        """Whether the rules are what they were when it was asked (B36); False: they changed, and it is asked again.
+
+        Raises `ReadRefused` where reading is forbidden or switched off by now.
+        """
+        again = self.reader.gate.admit(self.scope)
+        if again == self.admission:
+            return True
+        self.admission = again
+        self.filters = self.filters.under(self.scope, again)
+        return False
+
+    async def expanded(self) -> QueryTerms:
+        """The terms to ask by, once feedback has added its own."""
+        return self.terms if self.feedback is None else await self._fed(self.feedback)
 
     async def _fed(self, feedback: Feedback) -> QueryTerms:
         """The query with the words that its best records share."""
         if not self.terms.weights or not isinstance(self.ranking, Bm25):
             return self.terms
-        request, found = await self._ask(self.terms, feedback.records, None)
+        request, found = await self.ask(self.terms, feedback.records, None)
         if found.counted.records > self.reader.settings.passes_up_to:
             return self.terms
         best = []
@@ -116,7 +135,7 @@ class Searching:
             dropped["erased"] += 1
             return None
         score = candidates.score_of(request, hit, found.counted, record.memory_id)
-        return recalled(hit.head, record, body, score)
+        return recalled(hit.head, record, body, score, conflicts_of(hit.rivals, self.scope, self.filters))
 
     def _refusal(self, hit: Hit, record: StoredRecord) -> str | None:
         refused = refusal_of(hit.head, record, self.scope, self.filters)
@@ -143,6 +162,9 @@ class Searching:
             used_tokens=chosen.used,
             freshness=freshness,
             token=token.text,
+            policy_version=self.admission.policy_version,
+            policy_hash=self.admission.policy_hash,
+            control_offset=self.admission.control_offset,
             empty=None if self.terms.unusable is None else _EMPTY[self.terms.unusable],
             passes=self._passes(found),
             warnings=(Warned.QUERY_CLIPPED,) if self.terms.clipped else (),
@@ -169,7 +191,8 @@ class Searching:
             self.reader.settings.passes_up_to,
         )
 
-    async def _ask(self, terms: QueryTerms, wanted: int, neighbours: Neighbours | None) -> tuple[Request, Found]:
+    async def ask(self, terms: QueryTerms, wanted: int, neighbours: Neighbours | None) -> tuple[Request, Found]:
+        """The best ``wanted`` candidates, with the request they answer. Raises as `Asker.ask`, and `TooStale`."""
         reader = self.reader
 
         async def call(place: Place) -> tuple[Request, Found] | Refused:
