@@ -19,7 +19,10 @@ from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
 from eunoe.schemas.errors import Undecodable
 from eunoe.schemas.events import (
+    ConflictRef,
+    ConflictResolved,
     Event,
+    Finding,
     MemoryAccepted,
     MemoryConfirmed,
     MemoryExpired,
@@ -39,13 +42,17 @@ from eunoe.schemas.values import Confirmation, Trust
 NAME: Final = "history"
 SUPERSEDED: Final = "MemorySuperseded"
 """The kind of entry on the record that gave way; on the log it is part of the fact of the one that replaced it."""
+CONTESTED: Final = "MemoryContested"
+"""The kind of entry on a record that a newcomer contradicts and that stays; on the log it is part of the newcomer's."""
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An entry without its position. ``kind``: the fact's name, or `SUPERSEDED`. No content, ever.
+    """An entry without its position. ``kind``: the fact's name, `SUPERSEDED` or `CONTESTED`. No content, ever.
 
     ``version`` is the record's after the change (None for the forgetting of a whole subject). ``supersedes`` and
     ``superseded_by`` name the other record. ``reasons`` are codes. ``subjects``: on the first entry, whom it is about.
+    ``conflicts``: the records that say otherwise since then; ``settled_by``: the signals by which it beat the one it
+    supersedes. ``findings``: what the detectors found, by class.
     """
 
     kind: str
@@ -62,6 +69,9 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trust: Trust | None = None
     confirmation: Confirmation | None = None
     subjects: tuple[SubjectRef, ...] = ()
+    conflicts: tuple[MemoryId, ...] = ()
+    settled_by: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class HistoryNames(msgspec.Struct, frozen=True):
@@ -130,8 +140,12 @@ def _entries(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
                 trust=fact.trust,
                 confirmation=fact.confirmation,
                 subjects=_subjects(fact),
+                conflicts=_ids(fact.conflicts_with),
+                settled_by=fact.settled_by,
+                findings=fact.findings,
             )
-            return ((draft.memory_id, entry), *_gave_way(event, draft.memory_id, old))
+            gone, contested = _gave_way(event, draft.memory_id, old), _contested(event, draft.memory_id, fact)
+            return ((draft.memory_id, entry), *gone, *contested)
         case MemoryQuarantined(draft=draft) as fact:
             entry = _entry(
                 event,
@@ -141,11 +155,22 @@ def _entries(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
                 trust=fact.trust,
                 confirmation=fact.confirmation,
                 subjects=_subjects(fact),
+                conflicts=fact.conflicts_with,
+                findings=fact.findings,
             )
             return ((draft.memory_id, entry),)
-        case MemoryPromoted(memory_id=memory_id, version=version, trust=trust, supersedes=old):
-            entry = _entry(event, version=version, trust=trust, supersedes=old.memory_id if old else None)
-            return ((memory_id, entry), *_gave_way(event, memory_id, old))
+        case MemoryPromoted(memory_id=memory_id, supersedes=old) as fact:
+            entry = _entry(
+                event,
+                version=fact.version,
+                trust=fact.trust,
+                supersedes=old.memory_id if old else None,
+                conflicts=_ids(fact.conflicts_with),
+            )
+            return ((memory_id, entry), *_gave_way(event, memory_id, old), *_contested(event, memory_id, fact))
+        case ConflictResolved(memory_id=memory_id, version=version, superseded=superseded):
+            gone = tuple(each for old in superseded for each in _gave_way(event, memory_id, old))
+            return ((memory_id, _entry(event, version=version)), *gone)
         case MemoryRejected(memory_id=memory_id, version=version, reason=reason):
             return ((memory_id, _entry(event, version=version, reasons=(reason,))),)
         case MemoryConfirmed() | MemoryRetracted() | MemoryExpired() | MemoryForgotten() as fact:
@@ -157,6 +182,19 @@ def _gave_way(event: Event, newcomer: MemoryId, old: SupersededRef | None) -> Se
     if old is None:
         return ()
     return ((old.memory_id, _entry(event, kind=SUPERSEDED, version=old.version, superseded_by=newcomer)),)
+
+
+def _contested(
+    event: Event, newcomer: MemoryId, fact: MemoryAccepted | MemoryPromoted
+) -> Sequence[tuple[MemoryId, Stored]]:
+    return tuple(
+        (each.memory_id, _entry(event, kind=CONTESTED, version=each.version, conflicts=(newcomer,)))
+        for each in fact.conflicts_with
+    )
+
+
+def _ids(refs: Sequence[ConflictRef]) -> tuple[MemoryId, ...]:
+    return tuple(each.memory_id for each in refs)
 
 
 def _subjects(fact: MemoryAccepted | MemoryQuarantined) -> tuple[SubjectRef, ...]:
@@ -174,6 +212,9 @@ def _entry(
     trust: Trust | None = None,
     confirmation: Confirmation | None = None,
     subjects: tuple[SubjectRef, ...] = (),
+    conflicts: tuple[MemoryId, ...] = (),
+    settled_by: tuple[str, ...] = (),
+    findings: tuple[Finding, ...] = (),
 ) -> Stored:
     header = event.header
     return Stored(
@@ -191,4 +232,7 @@ def _entry(
         trust=trust,
         confirmation=confirmation,
         subjects=subjects,
+        conflicts=conflicts,
+        settled_by=settled_by,
+        findings=findings,
     )

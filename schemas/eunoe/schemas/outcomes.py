@@ -64,6 +64,10 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``version`` is the record's version after the command; where a refusal met another version, ``current_version`` is
     that one. ``records`` counts what a `SubjectForgotten` closed. ``token`` is a `Token` as text. For a duplicate,
     ``first_command_id`` names the command whose outcome still holds.
+
+    ``conflicts``: active records that say otherwise and were not settled; somebody has to answer. ``superseded``: those
+    that gave way, ``settled_by`` the signals by which they did. ``would_be``: what an observed candidate would have
+    become (accepted, quarantined, rejected); nothing was stored of it.
     """
 
     command_id: CommandId
@@ -78,6 +82,10 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     current_version: int | None = None
     first_command_id: CommandId | None = None
     records: int | None = None
+    conflicts: tuple[MemoryId, ...] = ()
+    superseded: tuple[MemoryId, ...] = ()
+    settled_by: tuple[str, ...] = ()
+    would_be: str | None = None
 
     @property
     def refused(self) -> bool:
@@ -102,7 +110,7 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
     reason: str | None = getattr(fact, "reason", None)
     if isinstance(fact, events.MemoryAccepted | events.MemoryQuarantined):
         memory_id, version = fact.draft.memory_id, 1
-    if isinstance(fact, events.MemoryQuarantined):
+    if isinstance(fact, events.MemoryQuarantined | events.CandidateObserved):
         reason = fact.reasons[0].value if fact.reasons else None
     return Outcome(
         command_id=event.header.command_id,
@@ -117,4 +125,28 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
         current_version=fact.current_version if isinstance(fact, events.CommandRejected) else None,
         first_command_id=fact.first_command_id if isinstance(fact, events.CommandDuplicate) else None,
         records=fact.records if isinstance(fact, events.SubjectForgotten) else None,
+        conflicts=_conflicts(fact),
+        superseded=_superseded(fact),
+        settled_by=fact.settled_by if isinstance(fact, events.MemoryAccepted) else (),
+        would_be=fact.verdict if isinstance(fact, events.CandidateObserved) else None,
     )
+
+
+def _conflicts(fact: events.Fact) -> tuple[MemoryId, ...]:
+    match fact:
+        case events.MemoryAccepted(conflicts_with=refs) | events.MemoryPromoted(conflicts_with=refs):
+            return tuple(each.memory_id for each in refs)
+        case events.MemoryQuarantined(conflicts_with=ids):
+            return ids
+        case _:
+            return ()
+
+
+def _superseded(fact: events.Fact) -> tuple[MemoryId, ...]:
+    match fact:
+        case events.MemoryAccepted(supersedes=old) | events.MemoryPromoted(supersedes=old):
+            return () if old is None else (old.memory_id,)
+        case events.ConflictResolved(superseded=refs):
+            return tuple(each.memory_id for each in refs)
+        case _:
+            return ()

@@ -1,8 +1,12 @@
 """A record's timeline, from the log to the reader."""
 
-from eunoe.readmodels.history import SUPERSEDED, HistoryModel
+from msgspec import structs
+
+from eunoe.readmodels.history import CONTESTED, SUPERSEDED, HistoryModel
 from eunoe.readmodels.history_reader import HistoryReader
 from eunoe.schemas.events import (
+    ConflictRef,
+    ConflictResolved,
     Event,
     Fact,
     MemoryForgotten,
@@ -105,3 +109,26 @@ async def test_an_unknown_record_has_no_entries_and_another_tenants_neither(log:
     reader = HistoryReader(log.redis, log.installation)
     assert (await reader.history(SAMPLE_TENANT, NEW)).entries == ()
     assert (await reader.history(type(SAMPLE_TENANT)("globex"), OLD)).entries == ()
+
+
+async def test_a_conflict_stands_in_the_timelines_of_both_and_so_does_its_answer(log: Log) -> None:
+    draft = sample_draft(memory_id=NEW, body=BODY)
+    contested = structs.replace(sample_accepted(draft), conflicts_with=(ConflictRef(memory_id=OLD, version=2),))
+    await log.write(
+        at(1, sample_accepted(sample_draft(memory_id=OLD, body=BODY))),
+        at(2, contested),
+        at(3, ConflictResolved(memory_id=NEW, version=2, superseded=(SupersededRef(memory_id=OLD, version=3),))),
+    )
+    await log.fold(HistoryModel())
+    reader = HistoryReader(log.redis, log.installation)
+    old, new = await reader.history(SAMPLE_TENANT, OLD), await reader.history(SAMPLE_TENANT, NEW)
+    assert [(each.kind, each.version, each.conflicts) for each in old.entries] == [
+        ("MemoryAccepted", 1, ()),
+        (CONTESTED, 2, (NEW,)),
+        (SUPERSEDED, 3, ()),
+    ]
+    assert old.entries[2].superseded_by == NEW
+    assert [(each.kind, each.version, each.conflicts) for each in new.entries] == [
+        ("MemoryAccepted", 1, (OLD,)),
+        ("ConflictResolved", 2, ()),
+    ]

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from eunoe.schemas import codec, events
 from eunoe.schemas.events import Reason
@@ -88,3 +89,29 @@ def test_a_token_comes_back_from_its_text(partition: int, position: int) -> None
 def test_what_is_no_token_is_refused(text: str) -> None:
     with pytest.raises(BadToken):
         Token.parse(text)
+
+
+def test_a_conflict_and_its_answer_are_told_to_whoever_caused_them() -> None:
+    old, rival = MemoryId(sample_id("old")), MemoryId(sample_id("rival"))
+    refs = (events.ConflictRef(memory_id=rival, version=2),)
+    gone = events.SupersededRef(memory_id=old, version=2)
+    accepted = structs.replace(sample_accepted(), conflicts_with=refs, supersedes=gone, settled_by=("time",))
+    found = outcome(sample_event(accepted))
+    assert (found.conflicts, found.superseded, found.settled_by) == ((rival,), (old,), ("time",))
+    waiting = structs.replace(sample_quarantined(), conflicts_with=(rival,))
+    assert outcome(sample_event(waiting)).conflicts == (rival,)
+    answered = events.ConflictResolved(memory_id=rival, version=3, superseded=(gone,))
+    found = outcome(sample_event(answered))
+    assert (found.memory_id, found.version, found.superseded, found.conflicts) == (rival, 3, (old,), ())
+
+
+def test_an_observed_candidate_says_what_it_would_have_become() -> None:
+    fact = events.CandidateObserved(
+        memory_id=MemoryId(sample_id("memory")),
+        kind="fact",
+        purposes=("support",),
+        verdict="quarantined",
+        reasons=(Reason.ROUTING,),
+    )
+    found = outcome(sample_event(fact))
+    assert (found.status, found.would_be, found.reason) == (OutcomeStatus.DONE, "quarantined", "routing")
