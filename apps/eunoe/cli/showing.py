@@ -34,9 +34,11 @@ def outcome_text(outcome: "Outcome") -> str:
         said += f"  memory {outcome.memory_id}"
     if outcome.version is not None:
         said += f"  version {outcome.version}"
+    if outcome.would_be is not None:
+        said += f"  would be {outcome.would_be}; memory only observes here, nothing is stored"
     if outcome.reason is not None:
         where = f" ({outcome.field})" if outcome.field else ""
-        said += f"  reason {outcome.reason}{where}"
+        said += f"  reason {', '.join(outcome.reasons) or outcome.reason}{where}"
     if outcome.current_version is not None:
         said += f"  current version {outcome.current_version}"
     if outcome.first_command_id is not None:

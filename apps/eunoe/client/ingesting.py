@@ -43,6 +43,7 @@ class Report:
     accepted: int = 0
     quarantined: int = 0
     duplicate: int = 0
+    observed: int = 0
     done: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     failed: list[LineProblem] = field(default_factory=list)
@@ -60,6 +61,8 @@ class Report:
                 self.quarantined += 1
             case OutcomeStatus.DUPLICATE:
                 self.duplicate += 1
+            case OutcomeStatus.OBSERVED:
+                self.observed += 1
             case OutcomeStatus.DONE:
                 self.done += 1
             case OutcomeStatus.REJECTED:

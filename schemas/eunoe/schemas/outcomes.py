@@ -19,12 +19,16 @@ _TOKEN: Final = re.compile(r"([0-9a-f-]{36}):(\d{1,9}):(\d{1,18})", re.ASCII)
 
 
 class OutcomeStatus(StrEnum):
-    """``done`` is the answer to commands that make no record: keys, promotions, erasures, and so on."""
+    """``done`` is the answer to commands that make no record: keys, promotions, erasures, and so on.
+
+    ``observed``: memory only observes here; the candidate was judged, and nothing is stored.
+    """
 
     ACCEPTED = "accepted"
     QUARANTINED = "quarantined"
     DUPLICATE = "duplicate"
     REJECTED = "rejected"
+    OBSERVED = "observed"
     DONE = "done"
 
 
@@ -59,7 +63,8 @@ class Token:
 
 
 class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``kind`` is the name of the fact (``MemoryAccepted``); ``reason`` a code, where there is one.
+    """``kind`` is the name of the fact (``MemoryAccepted``); ``reason`` a code, where there is one, and ``reasons`` all
+    of them where there may be several.
 
     ``version`` is the record's version after the command; where a refusal met another version, ``current_version`` is
     that one. ``records`` counts what a `SubjectForgotten` closed. ``token`` is a `Token` as text. For a duplicate,
@@ -78,6 +83,7 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_id: MemoryId | None = None
     version: int | None = None
     reason: str | None = None
+    reasons: tuple[str, ...] = ()
     field: str | None = None
     current_version: int | None = None
     first_command_id: CommandId | None = None
@@ -97,6 +103,7 @@ _STATUS: Final = {
     events.MemoryQuarantined: OutcomeStatus.QUARANTINED,
     events.CommandDuplicate: OutcomeStatus.DUPLICATE,
     events.CommandRejected: OutcomeStatus.REJECTED,
+    events.CandidateObserved: OutcomeStatus.OBSERVED,
 }
 
 
@@ -110,8 +117,10 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
     reason: str | None = getattr(fact, "reason", None)
     if isinstance(fact, events.MemoryAccepted | events.MemoryQuarantined):
         memory_id, version = fact.draft.memory_id, 1
+    reasons: tuple[str, ...] = ()
     if isinstance(fact, events.MemoryQuarantined | events.CandidateObserved):
-        reason = fact.reasons[0].value if fact.reasons else None
+        reasons = tuple(each.value for each in fact.reasons)
+        reason = reasons[0] if reasons else None
     return Outcome(
         command_id=event.header.command_id,
         status=_STATUS.get(type(fact), OutcomeStatus.DONE),
@@ -121,6 +130,7 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
         memory_id=memory_id,
         version=version,
         reason=None if reason is None else str(reason),
+        reasons=reasons,
         field=fact.field if isinstance(fact, events.CommandRejected) else None,
         current_version=fact.current_version if isinstance(fact, events.CommandRejected) else None,
         first_command_id=fact.first_command_id if isinstance(fact, events.CommandDuplicate) else None,

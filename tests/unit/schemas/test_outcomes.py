@@ -21,6 +21,7 @@ RECORD_STATUS = {
     "MemoryQuarantined": OutcomeStatus.QUARANTINED,
     "CommandDuplicate": OutcomeStatus.DUPLICATE,
     "CommandRejected": OutcomeStatus.REJECTED,
+    "CandidateObserved": OutcomeStatus.OBSERVED,
 }
 
 
@@ -111,7 +112,9 @@ def test_an_observed_candidate_says_what_it_would_have_become() -> None:
         kind="fact",
         purposes=("support",),
         verdict="quarantined",
-        reasons=(Reason.ROUTING,),
+        reasons=(Reason.ROUTING, Reason.UNTRUSTED_SOURCE),
     )
     found = outcome(sample_event(fact))
-    assert (found.status, found.would_be, found.reason) == (OutcomeStatus.DONE, "quarantined", "routing")
+    assert (found.status, found.would_be, found.reason) == (OutcomeStatus.OBSERVED, "quarantined", "routing")
+    assert found.reasons == ("routing", "untrusted_source")
+    assert not found.refused
