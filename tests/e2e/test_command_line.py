@@ -22,6 +22,7 @@ from eunoe.stack.worker_process import WorkerProcess
 PROGRAM = Path(sys.executable).with_name("eunoe")
 CANARY = "Xq7canaryXq7"
 SCOPE = ("--tenant", "acme", "--agent", "support-bot", "--purpose", "support")
+SOURCED = ("--uri", "crm://tickets/1", "--ttl", "P30D")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Eunoe:
         return answer
 
     def remember(self, statement: str, *more: str) -> dict[str, Any]:
-        answer = self.json("remember", statement, *SCOPE, *more)
+        answer = self.json("remember", statement, *SCOPE, *SOURCED, *more)
         assert answer.code == 0, answer.err
         return answer.document
 
@@ -118,7 +119,8 @@ def test_what_is_remembered_is_found_corrected_and_forgotten(eunoe: Eunoe) -> No
     assert found["records"][0]["statement"] == "Prefers delivery after 18:00."
     assert eunoe.json("outcome", first["command_id"], "--tenant", "acme").document == first
 
-    correction = ("correct", first["memory_id"], "Prefers delivery before noon.", *SCOPE, "--subject", "customer-17")
+    about = (*SCOPE, *SOURCED, "--subject", "customer-17")
+    correction = ("correct", first["memory_id"], "Prefers delivery before noon.", *about)
     stale = eunoe.json(*correction, "--expected-version", "7")
     assert (stale.code, stale.document["reason"], stale.document["current_version"]) == (1, "version_conflict", 1)
     second = eunoe.json(*correction, "--expected-version", "1")
@@ -136,7 +138,7 @@ def test_what_is_remembered_is_found_corrected_and_forgotten(eunoe: Eunoe) -> No
     assert "stays in the log until its key is destroyed" in forgotten.document["remains"]
     assert eunoe.found("delivery", "--after", forgotten.document["outcome"]["token"]) == []
 
-    closed = eunoe.json("remember", "Prefers evenings.", *SCOPE, "--subject", "customer-17")
+    closed = eunoe.json("remember", "Prefers evenings.", *SCOPE, *SOURCED, "--subject", "customer-17")
     assert (closed.code, closed.document["reason"]) == (1, "subject_closed")
 
 
@@ -163,7 +165,7 @@ def test_the_same_request_is_done_once(eunoe: Eunoe) -> None:
     once = eunoe.remember("Speaks Dutch.", "--idempotency-key", "k-1")
     twice = eunoe.remember("Speaks Dutch.", "--idempotency-key", "k-1")
     assert (twice["status"], twice["first_command_id"]) == ("duplicate", once["command_id"])
-    other = eunoe.json("remember", "Speaks Danish.", *SCOPE, "--idempotency-key", "k-1")
+    other = eunoe.json("remember", "Speaks Danish.", *SCOPE, *SOURCED, "--idempotency-key", "k-1")
     assert (other.code, other.document["reason"]) == (1, "idempotency_mismatch")
 
 
@@ -171,6 +173,7 @@ def test_a_file_is_ingested_and_bad_lines_are_named_by_number_alone(eunoe: Eunoe
     def line(number: int, **changes: Any) -> str:
         source = {"kind": "user_explicit", "event_ids": [f"e-{number}"]}
         usual = {"op": "remember", "tenant": "bulk", "agent": "bot", "purposes": ["support"], "source": source}
+        usual |= {"ttl": "P30D"}
         return json.dumps({**usual, "subject": f"s-{number % 20}", "statement": f"Ordered thing {number}.", **changes})
 
     lines = [line(number) for number in range(500)]
@@ -206,7 +209,7 @@ def test_a_file_is_ingested_and_bad_lines_are_named_by_number_alone(eunoe: Eunoe
 
 
 def test_a_statement_may_come_on_stdin_and_words_of_any_script_are_found(eunoe: Eunoe) -> None:
-    stored = eunoe.json("remember", "-", *SCOPE, stdin="Предпочитает доставку вечером.\n")
+    stored = eunoe.json("remember", "-", *SCOPE, *SOURCED, stdin="Предпочитает доставку вечером.\n")
     assert stored.code == 0
     assert eunoe.found("доставка", "--after", stored.document["token"]) == ["Предпочитает доставку вечером."]
     unusable = eunoe.json("search", "?!", *SCOPE).document
@@ -234,7 +237,7 @@ def test_who_may_not_read_is_refused_before_anything_is_looked_up(eunoe: Eunoe) 
 def test_a_command_nobody_believes_has_no_outcome_and_is_found_in_the_dead_letters(eunoe: Eunoe) -> None:
     forged = eunoe.home / "forged.secret"
     forged.write_text(f"hmac-sha256:dev-agent-1:{'b' * 43}=\n")
-    answer = eunoe.json("remember", CANARY, *SCOPE, "--timeout", "3", EUNOE_SECRET_FILE=str(forged))
+    answer = eunoe.json("remember", CANARY, *SCOPE, *SOURCED, "--timeout", "3", EUNOE_SECRET_FILE=str(forged))
     assert (answer.code, answer.document["status"]) == (1, "no_outcome")
     looked_up = eunoe.json("outcome", answer.document["command_id"], "--tenant", "acme")
     assert looked_up.code == 1

@@ -39,6 +39,7 @@ TENANT: Final = TenantId("bench")
 AGENT: Final = AgentId("bench-bot")
 PURPOSE: Final = "bench"
 WORDS: Final = 20
+_TTL_MS: Final = 180 * 86_400_000
 """Distinct words in a statement: about 165 characters, the size of a LoCoMo observation."""
 _BATCH_BYTES: Final = 900_000
 
@@ -71,7 +72,7 @@ class Author:
 
     def issue(self, keys: TenantKeys, subject: str) -> bytes:
         """Asks for a subject's first key, for the bucket that `remember` will seal in."""
-        bucket = month_bucket(Millis(SystemClock().now() + self.policy.kinds["fact"].ttl_default))
+        bucket = month_bucket(Millis(SystemClock().now() + _TTL_MS))
         return self._signed(IssueKey(tenant=TENANT, subject=keys.pseudonym(subject), bucket=bucket))
 
     async def remember(self, keys: TenantKeys, subject: str) -> bytes:
@@ -86,6 +87,7 @@ class Author:
             source_uri="bench://events/1",
             event_ids=("e-1",),
             confidence=0.9,
+            ttl=_TTL_MS,
         )
         placed = place(proposal, MemoryId(new_id()), self.policy, SystemClock().now())
         cipher = await self.keyring.sealing_cipher(TENANT, keys.pseudonym(subject), placed.bucket)

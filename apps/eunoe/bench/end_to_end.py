@@ -77,6 +77,7 @@ class EndToEnd:
                 "purposes": [_PURPOSE],
                 "statement": statement or self.text.sentence(self.sizes.words),
                 "source": {"kind": "user_explicit", "uri": f"bench://events/{number}"},
+                "ttl": "P30D",
             }
         )
 

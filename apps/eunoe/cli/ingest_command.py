@@ -28,7 +28,7 @@ class BadSeedFile(click.ClickException):
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Seconds.")
 @click.option("--agent", help="For memory.yaml: which agent learned it.")
 @click.option("--purpose", "purposes", multiple=True, help="For memory.yaml: what it may be used for; repeatable.")
-@click.option("--ttl", help="For memory.yaml: how long it lasts.  [default: the policy's for the kind]")
+@click.option("--ttl", help="For memory.yaml: how long its records last, such as P180D.")
 @click.option("--subject", help="For memory.yaml: whom it is about; without it, the tenant itself.")
 @click.option("--visibility", help="For memory.yaml: agent or shared.  [default: agent]")
 @click.option("--sensitivity", help="For memory.yaml.  [default: personal]")
@@ -56,7 +56,7 @@ def _seeds(file: Path, scope: dict[str, Any]) -> tuple[bytes, ...] | None:
         if scope:
             raise click.UsageError(f"--{min(scope).removesuffix('s')} is for memory.yaml; a line says it itself")
         return None
-    for option in ("agent", "purposes"):
+    for option in ("agent", "purposes", "ttl"):
         if option not in scope:
             raise click.UsageError(f"a start-up file needs --{option.removesuffix('s')}")
     try:
@@ -99,6 +99,7 @@ def _document(report: "Report", no_wait: bool) -> dict[str, Any]:
             "accepted": report.accepted,
             "quarantined": report.quarantined,
             "duplicate": report.duplicate,
+            "observed": report.observed,
             "done": report.done,
         }
     return counted | {
@@ -118,6 +119,7 @@ def _table(report: "Report", no_wait: bool) -> "RenderableType":
             "accepted": report.accepted,
             "quarantined": report.quarantined,
             "duplicate": report.duplicate,
+            "observed (nothing stored)": report.observed,
             "done (promotions, erasures, …)": report.done,
         }
     rows |= {f"rejected: {reason}": count for reason, count in sorted(report.rejected.items())}

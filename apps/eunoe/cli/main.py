@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "search": ("eunoe.cli.read_commands:search", "What an agent may use now, ranked."),
     "outcome": ("eunoe.cli.read_commands:outcome", "What became of a command."),
     "history": ("eunoe.cli.read_commands:history", "How a memory came to be what it is."),
+    "lag": ("eunoe.cli.lag_command:lag", "Consumer lag per group and partition."),
     "demo": ("eunoe.demo.commands:demo", "The main job on an example, or on your own file."),
     "bench": ("eunoe.bench.commands:bench", "The benchmarks."),
 }

@@ -74,8 +74,8 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_f
 
 
 class RememberLine(_Line, frozen=True, kw_only=True, tag="remember"):
-    """``supersedes`` makes it a correction of that record at ``expected_version``. Without ``ttl`` and ``expires_at``
-    the policy's default for the kind holds. ``subject`` null is the tenant itself."""
+    """``supersedes`` makes it a correction of that record at ``expected_version``. ``subject`` null is the tenant
+    itself. Exactly one of ``ttl`` and ``expires_at`` must be there; that none is, is said where the policy is known."""
 
     agent: Name
     subject: Text | None = None

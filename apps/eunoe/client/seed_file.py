@@ -28,11 +28,11 @@ class NotYaml(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedScope:
-    """What the file cannot say, the same for each of its records. ``ttl`` None: the policy's default for the kind."""
+    """What the file cannot say, the same for each of its records."""
 
     agent: str
     purposes: tuple[str, ...]
-    ttl: str | None = None
+    ttl: str
     subject: str | None = None
     visibility: str = "agent"
     sensitivity: str = "personal"

@@ -103,7 +103,7 @@ def test_policy() -> Policy:
         title="test",
         hash="ab" * 32,
         purposes={"support": PurposeRule(name="support", owner="desk", fallback="ask again")},
-        kinds={"fact": KindRule(name="fact", ttl_default=30 * DAY, ttl_max=365 * DAY, own_bucket=False)},
+        kinds={"fact": KindRule(name="fact", ttl_max=365 * DAY, own_bucket=False)},
         sources={each.kind: each for each in sources},
         principals={each.name: each for each in principals},
         limits=Limits(),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from eunoe.readmodels.feed import Feeds
 from eunoe.readmodels.history import HistoryModel
 from eunoe.readmodels.keys import KeysModel
 from eunoe.readmodels.outcomes import OutcomesModel
@@ -41,6 +42,7 @@ class ProjectedModel:
     foundation: Foundation
     functions: LoadedFunctions | None = None
     tended: Tended | None = None
+    feeds: Feeds = field(default_factory=Feeds)
     running: dict[Partition, ProjectorLane[Any]] = field(default_factory=dict)
 
     def service(self, meter: Meter) -> LaneService:
@@ -63,6 +65,7 @@ class ProjectedModel:
             bootstrap=base.settings.kafka,
             redis=base.redis,
             functions=self.functions,
+            feeds=self.feeds,
             pace=Pace(batch=base.settings.project_batch),
         )
         self.running[partition] = lane

@@ -74,7 +74,7 @@ class Sent:
 class MemoryProducer:
     """Sends as one principal. An async context manager, or `start` before and `stop` after; belongs to one event loop.
 
-    ``policy``: the one in force, for default TTLs, buckets and size limits; what it says is judged by the decider.
+    ``policy``: the one in force, for longest TTLs, buckets and size limits; what it says is judged by the decider.
     """
 
     def __init__(

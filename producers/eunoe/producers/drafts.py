@@ -11,6 +11,7 @@ from eunoe.producers.errors import CallerError, TooLarge
 from eunoe.producers.proposal import Asked, Placed, Proposal
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import Answers, Draft, EvidenceSpan, MemoryBody
+from eunoe.schemas.durations import duration_text
 from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, Pseudonym, TenantId
 from eunoe.schemas.policy import KindRule, Limits, Policy
 from eunoe.schemas.values import (
@@ -23,8 +24,6 @@ from eunoe.schemas.values import (
     Visibility,
 )
 
-_UNKNOWN_KIND_TTL: Final = 86_400_000
-"""A kind that the policy does not know is refused by the decider, for which the body must be sealed all the same."""
 _BODY_VERSION: Final = 1
 _LATER_SUBJECT: Final = Pseudonym("")
 _LATER_KEY: Final = KeyId("")
@@ -35,7 +34,7 @@ def place(proposal: Proposal, memory_id: MemoryId, policy: Policy | None, now: M
     limits = Limits() if policy is None else policy.limits
     kind = checks.name("kind", proposal.kind)
     rule = None if policy is None else policy.kinds.get(kind)
-    ttl, expires_at = _end(proposal, policy, rule, now)
+    ttl, expires_at = _end(proposal, rule, now)
     draft = _draft(proposal, MemoryId(checks.uuid("memory_id", memory_id)), limits, ttl, expires_at)
     body = _body(proposal, limits)
     about = checks.texts("about", proposal.about, limits.about)
@@ -76,18 +75,16 @@ def check_asked(asked: Asked) -> None:
         checks.traceparent("traceparent", asked.traceparent)
 
 
-def _end(proposal: Proposal, policy: Policy | None, rule: KindRule | None, now: Millis) -> tuple[int | None, Millis]:
-    """``ttl`` as the author asked for it, and when the record ends."""
+def _end(proposal: Proposal, rule: KindRule | None, now: Millis) -> tuple[int | None, Millis]:
+    """``ttl`` as the author asked for it, and when the record ends. ``rule`` None: a kind that is not known here."""
+    longest = "" if rule is None else f"; a {rule.name} lasts at most {duration_text(rule.ttl_max)}"
     if proposal.ttl is not None and proposal.expires_at is not None:
         raise CallerError("ttl", "only one of ttl and expires_at may be given")
     if proposal.expires_at is not None:
         return None, checks.instant("expires_at", proposal.expires_at)
-    if proposal.ttl is not None:
-        ttl = checks.duration("ttl", proposal.ttl)
-    elif policy is not None:
-        ttl = _UNKNOWN_KIND_TTL if rule is None else rule.ttl_default
-    else:
-        raise CallerError("ttl", "is missing, and so is expires_at: no policy is known that says a default")
+    if proposal.ttl is None:
+        raise CallerError("ttl", f"is missing, and so is expires_at{longest}")
+    ttl = checks.duration("ttl", proposal.ttl)
     if now + ttl > checks.LAST:
         raise CallerError("ttl", "ends after the year 9999")
     return ttl, Millis(now + ttl)

@@ -39,8 +39,8 @@ class Asked:
 class Proposal:
     """The fields of a line of `eunoe ingest` (DESIGN §10) as Python values.
 
-    ``subject`` None is the tenant itself. Of ``ttl`` (or ms) and ``expires_at`` at most one; neither: the policy's
-    default for the kind.
+    ``subject`` None is the tenant itself. Every record ends: exactly one of ``ttl`` (a number is ms) and ``expires_at``
+    must be given.
     """
 
     tenant: TenantId

@@ -8,10 +8,10 @@ Redis, a second lane and a repeated call all end the same way: the watermark is 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from aiokafka import ConsumerRecord
 from aiokafka.errors import OffsetOutOfRangeError, RecordTooLargeError
 from msgspec import Struct
 from redis.asyncio import Redis
@@ -23,6 +23,7 @@ from eunoe.readmodels.errors import (
     ProjectionAheadOfLog,
     ProjectionStopped,
 )
+from eunoe.readmodels.feed import Chunk, Feeds, Reading
 from eunoe.readmodels.source import PartitionSource, Positioned, Unreadable
 from eunoe.readmodels.steps import steps_of
 from eunoe.runtime.installation import Installation
@@ -74,7 +75,8 @@ class Pace(Struct, frozen=True, kw_only=True):
 class ProjectorLane(Generic[R]):
     """One model's generation on one partition. A second lane on the same does no harm, and no good.
 
-    ``functions``: the model's own library, where its operations need one.
+    ``functions``: the model's own library, where its operations need one. ``feeds``: shared by the lanes of a process,
+    which then read the same partition once; without them the lane reads by itself.
     """
 
     def __init__(
@@ -87,13 +89,17 @@ class ProjectorLane(Generic[R]):
         redis: Redis,
         generation: int = 1,
         functions: LoadedFunctions | None = None,
+        feeds: Feeds | None = None,
         pace: Pace = Pace(),  # noqa: B008  # a frozen value
         client_settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._model = model
         self._partition = partition
         self._log_id = installation.log_id
-        self._source = PartitionSource(bootstrap, installation, model.source, partition, client_settings)
+        self._topic: Final = installation.topic(model.source)
+        source = partial(PartitionSource, bootstrap, installation, model.source, partition, client_settings)
+        feed = None if feeds is None else feeds.of(self._topic, partition, source)
+        self._reading = Reading(source(), feed)
         self._prefix: Final = Prefix(installation.log_id, partition, model.name, generation)
         self._watermark = Watermark(redis, self._prefix, functions)
         self._pace = pace
@@ -109,7 +115,7 @@ class ProjectorLane(Generic[R]):
     @property
     def behind(self) -> int | None:
         """Committed offsets in the log that are not folded yet, as of the last fetch; None before the first."""
-        end = self._source.committed_end
+        end = self._reading.committed_end
         return None if end is None else max(0, end - self._position)
 
     @property
@@ -124,26 +130,25 @@ class ProjectorLane(Generic[R]):
         they are: nothing is lost, a new `run` starts from the watermark. One `run` per lane object.
         """
         try:
-            await self._source.start()
+            await self._reading.start()
             await self._seek_to_watermark()
             while until is None or self._position < until:
                 await self._advance()
                 heed_cancellation()
         finally:
-            await self._source.stop()
+            await self._reading.stop()
 
     async def _advance(self) -> None:
         try:
-            records = await self._source.fetch(self._pace.poll_ms, self._pace.batch)
+            chunk = await self._reading.read(self._pace.poll_ms, self._pace.batch)
         except OffsetOutOfRangeError:
             # Cut off at its start, or gone at its end: the checks tell which, and where it was a moment's matter go on.
             return await self._seek_to_watermark()
         except RecordTooLargeError:
             raise self._stopped(Unreadable(self._position, "it is larger than a fetch")) from None
-        to = await self._source.position()
         try:
-            if to != self._position:
-                await self._apply(records, to)
+            if chunk.to != self._position or chunk.problem is not None:
+                await self._apply(chunk)
             await self._check()
         except WatermarkMismatch as mismatch:
             self._healed += 1
@@ -160,47 +165,46 @@ class ProjectorLane(Generic[R]):
         if now < self._check_at:
             return
         self._check_at = now + self._pace.check_s
-        fetched_at = self._source.fetched_at
+        fetched_at = self._reading.fetched_at
         if self.behind == 0 and fetched_at is not None:
             await self._watermark.move([Step(self._position, self._position, (), {"caught_up_at": fetched_at})])
         elif (found := await self._watermark.position()) != self._position:
             raise WatermarkMismatch(self._prefix.watermark, self._position, found)
 
-    async def _apply(self, raw: Sequence[ConsumerRecord], to: Offset) -> None:
-        records, problem = self._source.decode(raw)
+    async def _apply(self, chunk: Chunk[R]) -> None:
+        records, to, problem = chunk.records, chunk.to, chunk.problem
         try:
             operations = await self._model.fold(self._prefix, records) if records else ()
         except CannotApply as refused:
-            problem = Unreadable(refused.offset, refused.problem)
+            to, problem = refused.offset, Unreadable(refused.offset, refused.problem)
             records = [each for each in records if each.offset < refused.offset]
             operations = await self._model.fold(self._prefix, records) if records else ()
-        steps = steps_of(self._position, to if problem is None else problem.offset, records, operations)
-        self._position = Offset(await self._watermark.move(steps))
+        self._position = Offset(await self._watermark.move(steps_of(self._position, to, records, operations)))
         if problem is not None:
             raise self._stopped(problem)
 
     async def _seek_to_watermark(self) -> None:
         position = Offset(await self._watermark.position())
         start, end = await self._bounds(position)
-        where = (self._model.name, self._source.name, self._partition, position)
+        where = (self._model.name, self._topic, self._partition, position)
         if position < start:
             raise LogStartMovedOn(*where, start)
         if position > end:
             raise ProjectionAheadOfLog(*where, end)
-        found = await self._source.begins_log(start, end)
+        found = await self._reading.begins_log(start, end)
         if found != self._log_id:
-            raise NotThisLog(self._source.name, self._partition, self._log_id, found)
-        self._source.seek(position)
+            raise NotThisLog(self._topic, self._partition, self._log_id, found)
+        self._reading.seek(position)
         self._position = position
 
     async def _bounds(self, position: Offset) -> tuple[Offset, Offset]:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._pace.settle_s
         while True:
-            start, end = await self._source.bounds()
+            start, end = await self._reading.bounds()
             if position <= end or clock() >= deadline:
                 return start, end
             await asyncio.sleep(self._pace.poll_ms / 1_000)
 
     def _stopped(self, problem: Unreadable) -> ProjectionStopped:
-        return ProjectionStopped(self._model.name, self._source.name, self._partition, problem.offset, problem.problem)
+        return ProjectionStopped(self._model.name, self._topic, self._partition, problem.offset, problem.problem)

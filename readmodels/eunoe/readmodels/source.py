@@ -83,21 +83,33 @@ class PartitionSource:
         self._log_id = installation.log_id
         self._decode = _DECODE[topic]
         self._at: Final = TopicPartition(self.name, partition)
-        self._consumer = AIOKafkaConsumer(
+        self._settings: Final = {
             **client_settings,
-            bootstrap_servers=bootstrap,
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-        )
+            "bootstrap_servers": bootstrap,
+            "isolation_level": "read_committed",
+            "enable_auto_commit": False,
+            "auto_offset_reset": "none",
+        }
+        self._opened_consumer: AIOKafkaConsumer | None = None
 
     async def start(self) -> None:
-        """Connect. Raises aiokafka's ``KafkaError`` where no broker answers; `stop` is due in any case."""
-        await self._consumer.start()
-        self._consumer.assign([self._at])
+        """Connect, once more after a `stop` too. Raises aiokafka's ``KafkaError`` where no broker answers; `stop` is
+        due in any case."""
+        self._opened_consumer = consumer = AIOKafkaConsumer(**self._settings)
+        await consumer.start()
+        consumer.assign([self._at])
 
     async def stop(self) -> None:
-        await self._consumer.stop()
+        """Does nothing where nothing is open."""
+        consumer, self._opened_consumer = self._opened_consumer, None
+        if consumer is not None:
+            await consumer.stop()
+
+    @property
+    def _consumer(self) -> AIOKafkaConsumer:
+        if self._opened_consumer is None:
+            raise RuntimeError("the source is not started")
+        return self._opened_consumer
 
     async def bounds(self) -> tuple[Offset, Offset]:
         """Where the log starts now, and how far it is committed (its last stable offset)."""
@@ -135,13 +147,15 @@ class PartitionSource:
     @property
     def committed_end(self) -> Offset | None:
         """The log's last stable offset as of the last fetch; None before the first."""
-        stable = self._consumer.last_stable_offset(self._at) if self._consumer.assignment() else None
+        consumer = self._opened_consumer
+        stable = consumer.last_stable_offset(self._at) if consumer and consumer.assignment() else None
         return None if stable is None else Offset(stable)
 
     @property
     def fetched_at(self) -> Millis | None:
         """When the broker last answered a fetch of this partition (wall clock); None before the first answer."""
-        at = self._consumer.last_poll_timestamp(self._at) if self._consumer.assignment() else None
+        consumer = self._opened_consumer
+        at = consumer.last_poll_timestamp(self._at) if consumer and consumer.assignment() else None
         return None if at is None else Millis(at)
 
     async def fetch(self, timeout_ms: int, max_records: int) -> Sequence[ConsumerRecord]:

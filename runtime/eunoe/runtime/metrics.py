@@ -130,6 +130,21 @@ TRACES: Final = Metric(
     labels=("fate",),
 )
 
+REVIEW_ITEMS: Final = Metric(
+    name="eunoe_review_items",
+    kind=Kind.GAUGE,
+    counts="Quarantined memories and open conflicts that wait for a person",
+    act="Growing: `eunoe review list` shows them; a source or a detector may be too strict, or reviewers too few",
+    labels=("partition",),
+)
+REVIEW_AGE_SECONDS: Final = Metric(
+    name="eunoe_review_age_seconds",
+    kind=Kind.GAUGE,
+    counts="How long the oldest item waits for a person, by the reason why it waits (one item may have several)",
+    act="Above what was promised to authors: decide the oldest first, `eunoe review list --reason REASON`",
+    labels=("partition", "reason"),
+)
+
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         each.name: each
@@ -147,6 +162,8 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             CONTROL_OFFSET,
             SEARCH_SECONDS,
             SEARCH_RECORDS,
+            REVIEW_ITEMS,
+            REVIEW_AGE_SECONDS,
             TRACES,
         )
     }

@@ -22,6 +22,14 @@ class BadDuration(ValueError):
         super().__init__("not a duration such as P180D, P2W, PT15M or P1DT12H (years and months have no fixed length)")
 
 
+def duration_text(millis: int) -> str:
+    """The shortest form of so many whole milliseconds in one unit, such as ``P180D``; `duration_millis` reads it."""
+    for unit, sign in (("days", "D"), ("hours", "H"), ("minutes", "M"), ("seconds", "S")):
+        if millis % _MILLIS[unit] == 0:
+            return f"P{'' if sign == 'D' else 'T'}{millis // _MILLIS[unit]}{sign}"
+    return f"PT{millis // 1_000}.{millis % 1_000:03}S"
+
+
 def duration_millis(text: str) -> int:
     """Milliseconds of an ISO 8601 duration; `BadDuration` for anything else."""
     found = _DURATION.fullmatch(text)

@@ -71,14 +71,13 @@ class PurposeRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRule:
-    """Retention of one kind of record. ``own_bucket``: each record gets a data key of its own.
+    """Retention of one kind of record: at most ``ttl_max``. ``own_bucket``: each record gets a data key of its own.
 
     ``answers``: which of the questions of B3 (fields of `Answers`) a record must answer. ``confirmed_only``: what is
     only proposed waits for a person. ``classes``: those it may be kept as.
     """
 
     name: str
-    ttl_default: int
     ttl_max: int
     own_bucket: bool
     answers: frozenset[str] = frozenset()

@@ -138,18 +138,14 @@ def _purpose(name: str, table: Table) -> PurposeRule:
 
 
 def _kind(name: str, table: Table) -> KindRule:
-    rule = KindRule(
+    return KindRule(
         name=name,
-        ttl_default=table.duration("ttl_default"),
         ttl_max=table.duration("ttl_max"),
         own_bucket=table.flag("own_bucket", False),
         answers=answers_of(name, table),
         confirmed_only=table.flag("confirmed_only", False),
         classes=classes_of(name, table),
     )
-    if rule.ttl_default > rule.ttl_max > 0:
-        table.problem("ttl_default", f"kinds.{name}.ttl_default is longer than ttl_max")
-    return rule
 
 
 def _sources(top: Table) -> Mapping[SourceKind, SourceRule]:

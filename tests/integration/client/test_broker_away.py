@@ -20,7 +20,7 @@ from eunoe.worker.embedded import running_services
 
 LINE = (
     b'{"op": "remember", "tenant": "acme", "agent": "bot", "purposes": ["support"], "statement": "Prefers tea.",'
-    b' "source": {"kind": "user_explicit", "uri": "crm://1"}}'
+    b' "source": {"kind": "user_explicit", "uri": "crm://1"}, "ttl": "P30D"}'
 )
 
 
@@ -47,7 +47,13 @@ async def test_what_kafka_does_not_confirm_is_not_reported_as_written(memory: Me
         assert "Kafka did not confirm" in report.failed[0].problem
         with pytest.raises(NotSent):
             await memory.remember(
-                "Prefers milk.", tenant="acme", agent="bot", purposes=["support"], source={"kind": "tool"}, timeout=1
+                "Prefers milk.",
+                tenant="acme",
+                agent="bot",
+                purposes=["support"],
+                source={"kind": "tool"},
+                ttl="P30D",
+                timeout=1,
             )
     finally:
         own_stack.broker.resume()

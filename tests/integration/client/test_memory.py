@@ -30,7 +30,7 @@ from eunoe.worker.embedded import RunningServices, running_services
 from eunoe.worker.roles import Role
 
 SOURCE = {"kind": "user_explicit", "uri": "crm://1"}
-WHERE: dict[str, Any] = {"tenant": "acme", "agent": "bot", "purposes": ["support"], "source": SOURCE}
+WHERE: dict[str, Any] = {"tenant": "acme", "agent": "bot", "purposes": ["support"], "source": SOURCE, "ttl": "P30D"}
 SCOPE = {"tenant": "acme", "agent": "bot", "purpose": "support"}
 
 

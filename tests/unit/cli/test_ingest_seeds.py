@@ -7,7 +7,7 @@ import pytest
 
 from eunoe.cli.main import main
 
-SCOPE = ("--agent", "bot", "--purpose", "support")
+SCOPE = ("--agent", "bot", "--purpose", "support", "--ttl", "P30D")
 CANARY = "canary-Quirin"
 
 
@@ -23,6 +23,7 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
     [
         ("memory.yaml", ("--agent", "bot"), "a start-up file needs --purpose"),
         ("memory.yml", ("--purpose", "support"), "a start-up file needs --agent"),
+        ("memory.yml", SCOPE[:4], "a start-up file needs --ttl"),
         ("memory.jsonl", SCOPE, "--agent is for memory.yaml"),
         ("memory.jsonl", ("--ttl", "P1D"), "--ttl is for memory.yaml"),
     ],

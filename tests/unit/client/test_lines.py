@@ -62,6 +62,7 @@ def test_the_line_of_the_design_is_read() -> None:
 
 
 def test_fields_with_a_default_may_be_left_out() -> None:
+    # That a record must end is checked where the policy can say the maximum (producers.drafts).
     least = {
         "op": "remember",
         "tenant": "t",

@@ -93,7 +93,7 @@ def test_a_memory_id_comes_of_tenant_agent_and_the_files_id_alone() -> None:
     others = [
         lines(seeds(tenant_id="other"))[0],
         lines(seeds(memory_id="mem-002"))[0],
-        lines(seeds(), SeedScope(agent="other", purposes=("support",)))[0],
+        lines(seeds(), SeedScope(agent="other", purposes=("support",), ttl="P30D"))[0],
     ]
     assert len({usual.memory_id, *(each.memory_id for each in others)}) == 4
 
@@ -105,11 +105,11 @@ def test_the_same_file_gives_the_same_bytes_and_another_revision_another_idempot
 
 
 def test_what_the_file_cannot_say_is_the_scopes() -> None:
-    scope = SeedScope(agent="bot", purposes=("a", "b"), subject="anna", visibility="shared", sensitivity="public")
+    said = {"ttl": "P7D", "subject": "anna", "visibility": "shared", "sensitivity": "public"}
+    scope = SeedScope(agent="bot", purposes=("a", "b"), **said)
     line = lines(seeds(), scope)[0]
     assert (line.agent, line.purposes, line.subject) == ("bot", ("a", "b"), "anna")
-    assert (line.visibility, line.sensitivity, line.ttl) == (Visibility.SHARED, "public", None)
-    assert lines()[0].ttl == "P30D"
+    assert (line.visibility, line.sensitivity, line.ttl) == (Visibility.SHARED, "public", "P7D")
 
 
 @pytest.mark.parametrize(("name", "is_one"), [("memory.yaml", True), ("M.YML", True), ("m.jsonl", False), ("m", False)])

@@ -121,7 +121,7 @@ _PRINCIPALS: Final = (
 
 
 def kind(name: str, ttl_max: int, own_bucket: bool = False) -> KindRule:
-    return KindRule(name=name, ttl_default=ttl_max, ttl_max=ttl_max, own_bucket=own_bucket)
+    return KindRule(name=name, ttl_max=ttl_max, own_bucket=own_bucket)
 
 
 POLICY: Final = Policy(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.schemas.durations import BadDuration, duration_millis
+from eunoe.schemas.durations import BadDuration, duration_millis, duration_text
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,12 @@ from eunoe.schemas.durations import BadDuration, duration_millis
 )
 def test_a_duration_in_milliseconds(text: str, millis: int) -> None:
     assert duration_millis(text) == millis
+
+
+@pytest.mark.parametrize("text", ["P180D", "PT36H", "PT90M", "PT61S", "PT0.5S", "PT1.007S", "P0D"])
+def test_a_duration_is_told_in_the_largest_unit_that_fits(text: str) -> None:
+    assert duration_millis(duration_text(duration_millis(text))) == duration_millis(text)
+    assert duration_text(duration_millis(text)) == text.replace("PT0.5S", "PT0.500S")
 
 
 @pytest.mark.parametrize(

@@ -27,26 +27,27 @@ PLAIN = Proposal(
     statement="Prefers tea.",
     purposes=("support",),
     source_kind=SourceKind.USER_EXPLICIT,
+    ttl=30 * DAY,
 )
 
 
-def test_without_a_duration_the_policys_default_for_the_kind_holds() -> None:
-    placed = place(PLAIN, RECORD, POLICY, NOW)
-    assert placed.draft.ttl == POLICY.kinds["fact"].ttl_default
-    assert placed.draft.expires_at == NOW + placed.draft.ttl
-    assert placed.bucket == "2027-11"
+@pytest.mark.parametrize(("policy", "more"), [(POLICY, "; a fact lasts at most P1825D"), (None, "")])
+def test_without_an_end_nothing_is_placed_and_the_maximum_is_told(policy: Policy | None, more: str) -> None:
+    with pytest.raises(CallerError) as caught:
+        place(replace(PLAIN, ttl=None), RECORD, policy, NOW)
+    assert str(caught.value) == f"ttl: is missing, and so is expires_at{more}"
 
 
 def test_a_duration_of_the_authors_own_is_kept_and_an_instant_has_none() -> None:
     placed = place(replace(PLAIN, ttl=DAY), RECORD, POLICY, NOW)
     assert (placed.draft.ttl, placed.draft.expires_at, placed.bucket) == (DAY, NOW + DAY, "2026-12")
-    named = place(replace(PLAIN, expires_at=Millis(NOW + DAY)), RECORD, POLICY, NOW)
+    named = place(replace(PLAIN, ttl=None, expires_at=Millis(NOW + DAY)), RECORD, POLICY, NOW)
     assert (named.draft.ttl, named.draft.expires_at) == (None, NOW + DAY)
 
 
 def test_a_record_about_others_or_of_a_marked_kind_has_a_key_of_its_own() -> None:
     assert place(replace(PLAIN, about=("bob",)), RECORD, POLICY, NOW).bucket == Bucket(RECORD)
-    marked = KindRule(name="fact", ttl_default=DAY, ttl_max=DAY, own_bucket=True)
+    marked = KindRule(name="fact", ttl_max=DAY, own_bucket=True)
     assert place(PLAIN, RECORD, replace(POLICY, kinds={"fact": marked}), NOW).bucket == Bucket(RECORD)
 
 
