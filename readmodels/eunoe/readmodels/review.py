@@ -1,0 +1,225 @@
+"""The ``review`` read model: what waits for a person, quarantined records and open conflicts.
+
+Folds ``memory-lifecycle`` without opening anything and without reading Redis; `review.lua` keeps the queue, in the
+Function call that moves the watermark. Under the partition's prefix:
+
+``r:<tenant>:<memory id>``       hash of a record: ``state`` (w waits, a active), ``version``, ``refs``, ``claim``, and
+                                 while it waits ``reasons``, ``record`` (`review_items.Waiting`), ``confirmed``
+``rivals:<tenant>:<memory id>``  hash: the active record it contradicts -> since when (log time); both sides have it
+``claim:<tenant>:<claim>``       set: the active records of the claim that contradict another
+``queue:<tenant>``               sorted set by log time: ``w:<memory id>`` and ``c:<claim>``
+``of:<tenant>:<subject>:<g>``    set: kept records that are about this generation of a subject
+``closed:<tenant>``              hash: subject -> its last closed generation
+``closing``                      set: ``<tenant> <subject>:<g>``, closed and not all removed yet
+``all``, ``by:<reason>``         sorted sets by log time over all tenants: ``<tenant> <queue member>``
+``reasons``                      set: the reasons for which something waits
+
+A claim is ``claim_ref`` in hex. Of active records only those in conflict are kept, and those on a claim that are about
+several people: a conflict to come ends with any one of them. Records of a closed generation are hidden by the reader
+at once and removed in small steps (`ReviewModel.tend`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, assert_never
+
+from msgspec import Struct
+from redis.asyncio import Redis
+
+from eunoe.readmodels.errors import CannotApply
+from eunoe.readmodels.review_items import packed
+from eunoe.readmodels.source import Positioned
+from eunoe.readmodels.store import answers, ask, text
+from eunoe.runtime.metrics import REVIEW_AGE_SECONDS, REVIEW_ITEMS, Metric
+from eunoe.runtime.redis.functions import FunctionLibrary, LoadedFunctions, lua
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Operation
+from eunoe.schemas.events import (
+    CandidateObserved,
+    CommandDuplicate,
+    CommandRejected,
+    ConflictRef,
+    ConflictResolved,
+    Event,
+    KeyIssued,
+    MemoryAccepted,
+    MemoryConfirmed,
+    MemoryExpired,
+    MemoryForgotten,
+    MemoryPromoted,
+    MemoryQuarantined,
+    MemoryRejected,
+    MemoryRetracted,
+    PartitionOpened,
+    SubjectForgotten,
+    SubjectReadmitted,
+    SupersededRef,
+)
+from eunoe.schemas.ids import MemoryId, Millis, Partition, Pseudonym, TenantId
+from eunoe.schemas.topics import Topic
+
+NAME: Final = "review"
+STEP: Final = 20
+"""How many records of forgotten subjects one call removes."""
+LIBRARY: Final = FunctionLibrary("eunoe_review", lua("eunoe.readmodels", "review.lua"), {"sweep": False})
+
+
+class ReviewNames(Struct, frozen=True):
+    """The model's Redis keys in one partition, as far as Python asks for them. `review.lua` builds the same ones."""
+
+    prefix: Prefix
+
+    def record(self, tenant: TenantId, memory_id: MemoryId) -> str:
+        return self.prefix.key(f"r:{tenant}:{memory_id}")
+
+    def rivals(self, tenant: TenantId, memory_id: MemoryId) -> str:
+        return self.prefix.key(f"rivals:{tenant}:{memory_id}")
+
+    def claim(self, tenant: TenantId, claim: str) -> str:
+        return self.prefix.key(f"claim:{tenant}:{claim}")
+
+    def queue(self, tenant: TenantId) -> str:
+        return self.prefix.key(f"queue:{tenant}")
+
+    def closed(self, tenant: TenantId) -> str:
+        return self.prefix.key(f"closed:{tenant}")
+
+    def by(self, reason: str) -> str:
+        return self.prefix.key(f"by:{reason}")
+
+    @property
+    def all(self) -> str:
+        return self.prefix.key("all")
+
+    @property
+    def reasons(self) -> str:
+        return self.prefix.key("reasons")
+
+
+class Queue(Struct, frozen=True, kw_only=True):
+    """How long a partition's queue is, and since when (log time) the oldest item waits for each reason."""
+
+    items: int
+    oldest: Mapping[str, Millis]
+
+
+class ReviewModel:
+    """The fold, the removal of what is forgotten, and the queue's figures. ``clock``: wall-clock ms, for ages alone."""
+
+    name: Final = NAME
+    source: Final = Topic.LIFECYCLE
+
+    def __init__(self, redis: Redis, clock: Callable[[], Millis]) -> None:
+        self.functions: Final[LoadedFunctions] = LIBRARY.load()
+        self._redis = redis
+        self._clock = clock
+        self._queues: dict[Partition, Queue] = {}
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
+        return [_writes(each) for each in records]
+
+    async def tend(self, prefix: Prefix) -> bool:
+        """Removes at most `STEP` records of forgotten subjects; True while there are more. Repeat-safe.
+
+        Then takes the queue's figures for `readings`: they are as old as the last call.
+        """
+        more = bool(await self.functions.call(self._redis, "sweep", (prefix.watermark,), (STEP,)))
+        if not more:
+            self._queues[prefix.partition] = await queue_of(self._redis, prefix)
+        return more
+
+    def readings(self, partition: Partition) -> Iterable[tuple[Metric, tuple[str, ...], float]]:
+        """The gauges of one partition, once `tend` has been there."""
+        queue = self._queues.get(partition)
+        if queue is None:
+            return
+        yield REVIEW_ITEMS, (str(partition),), queue.items
+        now = self._clock()
+        for reason, since in sorted(queue.oldest.items()):
+            yield REVIEW_AGE_SECONDS, (str(partition), reason), max(0, now - since) / 1_000
+
+
+async def queue_of(redis: Redis, prefix: Prefix) -> Queue:
+    """The figures of one partition. Raises `StoreUnavailable`."""
+    names = ReviewNames(prefix)
+    with answers("measuring the review queue"):
+        items, reasons = await ask(redis, ("ZCARD", names.all), ("SMEMBERS", names.reasons))
+        known = sorted(map(text, reasons))
+        found = await ask(redis, *(("ZRANGE", names.by(each), 0, 0, "WITHSCORES") for each in known)) if known else []
+    oldest = {reason: _score(first) for reason, first in zip(known, found, strict=True) if first}
+    return Queue(items=int(items), oldest=oldest)
+
+
+def _score(first: Any) -> Millis:
+    """The score of the one pair of a range, flat or as pairs."""
+    pair = first[0] if isinstance(first[0], tuple | list) else first
+    return Millis(int(float(pair[1])))
+
+
+def _writes(record: Positioned[Event]) -> Sequence[Operation]:
+    event, fact = record.value, record.value.fact
+    tenant = event.header.tenant
+    match fact:
+        case MemoryQuarantined() | MemoryAccepted():
+            return _born(record, event, fact)
+        case MemoryPromoted(memory_id=memory_id, version=version, conflicts_with=rivals):
+            at = str(event.header.decided_at)
+            promoted: Operation = ("review.promote", tenant, memory_id, version, at, _rivals(rivals))
+            return (*_gone(tenant, _ids(fact.supersedes)), promoted)
+        case ConflictResolved(memory_id=memory_id, version=version, superseded=superseded):
+            ended = _gone(tenant, [each.memory_id for each in superseded])
+            return (*ended, ("review.upheld", tenant, memory_id, version))
+        case MemoryConfirmed(memory_id=memory_id, version=version):
+            return (("review.version", tenant, memory_id, version, 1),)
+        case MemoryRejected() | MemoryRetracted() | MemoryExpired() | MemoryForgotten():
+            return _gone(tenant, [fact.memory_id])
+        case SubjectForgotten(subject=subject, generation=generation):
+            return (("review.close", tenant, subject, generation),)
+        case _:
+            return _nothing(fact)
+
+
+def _nothing(
+    fact: PartitionOpened | KeyIssued | SubjectReadmitted | CommandRejected | CommandDuplicate | CandidateObserved,
+) -> Sequence[Operation]:
+    """These change nothing that waits. A new kind of fact has to be put here or above: mypy says so."""
+    match fact:
+        case PartitionOpened() | KeyIssued() | SubjectReadmitted():
+            return ()
+        case CommandRejected() | CommandDuplicate() | CandidateObserved():
+            return ()
+        case _:
+            assert_never(fact)
+
+
+def _born(record: Positioned[Event], event: Event, fact: MemoryQuarantined | MemoryAccepted) -> Sequence[Operation]:
+    tenant, at = event.header.tenant, str(event.header.decided_at)
+    where = (tenant, fact.draft.memory_id, _refs(fact), "" if fact.claim_ref is None else fact.claim_ref.hex(), at)
+    if isinstance(fact, MemoryQuarantined):
+        if not fact.reasons:
+            raise CannotApply(record.offset, "a record is quarantined for no reason")
+        reasons = " ".join(each.value for each in fact.reasons)
+        return (("review.wait", *where, reasons, packed(event, fact)),)
+    ended = _gone(tenant, _ids(fact.supersedes))
+    if fact.conflicts_with and fact.claim_ref is None:
+        raise CannotApply(record.offset, "a record contradicts others and makes no claim")
+    if not fact.conflicts_with and not (fact.about and fact.claim_ref):
+        return ended
+    return (*ended, ("review.born", *where, _rivals(fact.conflicts_with)))
+
+
+def _refs(fact: MemoryQuarantined | MemoryAccepted) -> str:
+    own: tuple[Pseudonym, int] = (fact.draft.subject, fact.draft.generation)
+    about = dict.fromkeys((own, *((each.subject, each.generation) for each in fact.about)))
+    return " ".join(f"{subject}:{generation}" for subject, generation in about)
+
+
+def _rivals(rivals: Sequence[ConflictRef]) -> str:
+    return " ".join(f"{each.memory_id}:{each.version}" for each in rivals)
+
+
+def _ids(gave_way: SupersededRef | None) -> Sequence[MemoryId]:
+    return () if gave_way is None else (gave_way.memory_id,)
+
+
+def _gone(tenant: TenantId, ids: Sequence[MemoryId]) -> tuple[Operation, ...]:
+    return tuple(("review.gone", tenant, each) for each in ids)

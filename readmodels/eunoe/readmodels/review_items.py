@@ -1,0 +1,161 @@
+"""What waits for a person, as the ``review`` model keeps it and as its reader tells it. No content."""
+
+from typing import Final
+
+import msgspec
+
+from eunoe.schemas.errors import Undecodable
+from eunoe.schemas.events import Event, Finding, MemoryQuarantined, SubjectRef
+from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, Offset, PrincipalName, Pseudonym
+from eunoe.schemas.values import (
+    Circumstance,
+    Confirmation,
+    MemoryClass,
+    Sensitivity,
+    SourceKind,
+    Trust,
+    Visibility,
+)
+
+CONFLICT: Final = "conflict"
+"""The reason for which an open conflict waits, beside the reasons of quarantined records."""
+
+
+class Quarantined(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="item", tag="quarantined"):
+    """A record that no reader sees until somebody promotes it, not before ``reviewable_at``.
+
+    ``queued_at`` is log time. ``version`` is the one a decision has to name. ``about``: whom else it is about.
+    ``conflicts_with``: what said otherwise when it came; ``supersedes``: what it would replace.
+    """
+
+    memory_id: MemoryId
+    version: int = 1
+    queued_at: Millis
+    reviewable_at: Millis
+    reasons: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    policy_influence: bool = False
+    supersedes: MemoryId | None = None
+    conflicts_with: tuple[MemoryId, ...] = ()
+    principal: PrincipalName
+    agent: AgentId
+    subject: Pseudonym
+    generation: int
+    about: tuple[SubjectRef, ...] = ()
+    kind: str
+    memory_class: MemoryClass
+    purposes: tuple[str, ...]
+    visibility: Visibility
+    surfaces: tuple[str, ...] = ()
+    source_kind: SourceKind
+    sensitivity: Sensitivity
+    trust: Trust
+    confirmation: Confirmation
+    confidence: float
+    circumstances: tuple[Circumstance, ...] = ()
+    reference: bool = False
+    observed_at: Millis | None = None
+    valid_from: Millis | None = None
+    valid_until: Millis | None = None
+    expires_at: Millis
+    policy_version: int
+    policy_hash: str
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored of it: the sealed body beside, so that a reviewer with keys can look at it."""
+
+    item: Quarantined
+    key_id: KeyId
+    body_version: int
+    body: bytes
+
+
+class Contested(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the active records of a conflict, and the version an answer that keeps it has to name."""
+
+    memory_id: MemoryId
+    version: int
+
+
+class Conflict(msgspec.Struct, frozen=True, kw_only=True, tag_field="item", tag=CONFLICT):
+    """Active records on one claim that say different things, in the order of their ids; at least two.
+
+    ``queued_at``: log time of the oldest contradiction among them that is still open.
+    """
+
+    claim: str
+    queued_at: Millis
+    subject: Pseudonym
+    members: tuple[Contested, ...]
+
+
+Item = Quarantined | Conflict
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """``items`` oldest first. ``cursor`` asks for what follows; None at the end.
+
+    ``waiting`` counts the tenant's whole queue, of which ``examined`` were looked at for this page. ``position``: how
+    far the model was, comparable with a consistency token's.
+    """
+
+    items: tuple[Item, ...]
+    cursor: str | None
+    waiting: int
+    examined: int
+    position: Offset
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(Waiting)
+
+
+def packed(event: Event, fact: MemoryQuarantined) -> bytes:
+    """The record of a `Waiting` as it is stored."""
+    draft = fact.draft
+    item = Quarantined(
+        memory_id=draft.memory_id,
+        queued_at=event.header.decided_at,
+        reviewable_at=fact.reviewable_at,
+        reasons=tuple(each.value for each in fact.reasons),
+        findings=fact.findings,
+        policy_influence=fact.policy_influence,
+        supersedes=fact.supersedes,
+        conflicts_with=fact.conflicts_with,
+        principal=event.header.principal,
+        agent=draft.agent,
+        subject=draft.subject,
+        generation=draft.generation,
+        about=fact.about,
+        kind=draft.kind,
+        memory_class=draft.memory_class,
+        purposes=draft.purposes,
+        visibility=draft.visibility,
+        surfaces=draft.surfaces,
+        source_kind=draft.source_kind,
+        sensitivity=draft.sensitivity,
+        trust=fact.trust,
+        confirmation=fact.confirmation,
+        confidence=draft.confidence,
+        circumstances=draft.circumstances,
+        reference=draft.reference,
+        observed_at=draft.observed_at,
+        valid_from=draft.valid_from,
+        valid_until=draft.valid_until,
+        expires_at=draft.expires_at,
+        policy_version=event.header.policy_version,
+        policy_hash=event.header.policy_hash,
+    )
+    return _ENCODER.encode(Waiting(item=item, key_id=draft.key_id, body_version=draft.body_version, body=draft.body))
+
+
+def unpacked(record: bytes, version: int, confirmed: bool) -> Waiting:
+    """What is stored, as it is now. Raises `Undecodable` for what another version wrote in another form."""
+    try:
+        waiting = _DECODER.decode(record)
+    except msgspec.MsgspecError as error:
+        raise Undecodable("waiting record", type(error).__name__) from None
+    confirmation = Confirmation.CONFIRMED if confirmed else waiting.item.confirmation
+    item = msgspec.structs.replace(waiting.item, version=version, confirmation=confirmation)
+    return msgspec.structs.replace(waiting, item=item)

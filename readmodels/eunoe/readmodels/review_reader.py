@@ -1,0 +1,226 @@
+"""Reading the queue from the ``review`` model. Who may, and what is opened, is the caller's matter.
+
+An item is told only while somebody could decide about it: what is past its ``expires_at``, or about somebody who is
+forgotten, is left out from that moment on, whether it has been removed yet or not.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from redis.asyncio import Redis
+
+from eunoe.readmodels.recall.errors import BadScope
+from eunoe.readmodels.review import NAME, ReviewNames
+from eunoe.readmodels.review_items import CONFLICT, Conflict, Contested, Item, Page, Waiting, unpacked
+from eunoe.readmodels.store import answers, ask, text
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.schemas.events import SubjectRef
+from eunoe.schemas.ids import MemoryId, Millis, Offset, Pseudonym, TenantId
+from eunoe.schemas.values import SourceKind
+
+_CHUNK: Final = 200
+"""Queue members looked at in one round: a filter that nothing passes costs one round trip for each of so many."""
+_WAITING: Final = "w:"
+_CLAIM: Final = "c:"
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Which items. ``reason``: one of `Reason`, or ``conflict``. ``min_age`` in ms. ``subject``: or about it.
+
+    A conflict has no source: with ``source`` none is listed.
+    """
+
+    source: SourceKind | None = None
+    reason: str | None = None
+    min_age: int = 0
+    subject: Pseudonym | None = None
+
+    def fits(self, item: Item, subjects: frozenset[Pseudonym]) -> bool:
+        if self.subject is not None and self.subject not in subjects:
+            return False
+        if isinstance(item, Conflict):
+            return self.source is None and self.reason in (None, CONFLICT)
+        return self.source in (None, item.source_kind) and (self.reason is None or self.reason in item.reasons)
+
+
+class _Kept(Struct, frozen=True, kw_only=True):
+    """The hash of a record, decoded."""
+
+    state: str
+    version: int
+    refs: tuple[SubjectRef, ...]
+    claim: str
+    waiting: Waiting | None
+
+    @property
+    def subjects(self) -> frozenset[Pseudonym]:
+        return frozenset(each.subject for each in self.refs)
+
+
+class ReviewReader:
+    """Answers from the model; raises `StoreUnavailable`, or `Undecodable` for what a newer version stored."""
+
+    def __init__(
+        self, redis: Redis, installation: Installation, clock: Callable[[], Millis], generation: int = 1
+    ) -> None:
+        self._redis = redis
+        self._installation = installation
+        self._clock = clock
+        self._generation = generation
+
+    async def page(self, tenant: TenantId, wanted: Wanted, limit: int, cursor: str | None = None) -> Page:
+        """At most ``limit`` items, oldest first, after ``cursor``. Raises `BadScope` for a text that is no cursor."""
+        names, last = self._names(tenant), None if cursor is None else _position(cursor)
+        until = Millis(self._clock() - wanted.min_age)
+        found: list[Item] = []
+        examined, more = 0, True
+        with answers("reading the review queue"):
+            mark, waiting = await ask(
+                self._redis, ("HGET", names.prefix.watermark, "position"), ("ZCARD", names.queue(tenant))
+            )
+            while more and len(found) < limit:
+                members = await self._members(names, tenant, last)
+                due = [each for each in members if each[0] <= until]
+                more = len(due) == len(members) == _CHUNK
+                for at, item in zip(due, await self._items(names, tenant, due), strict=True):
+                    if len(found) == limit:
+                        more = True
+                        break
+                    last, examined = at, examined + 1
+                    if item is not None and wanted.fits(*item):
+                        found.append(item[0])
+        return Page(
+            items=tuple(found),
+            cursor=f"{last[0]}:{last[1]}" if more and last is not None else None,
+            waiting=int(waiting),
+            examined=examined,
+            position=Offset(int(mark or 0)),
+        )
+
+    async def waiting(self, tenant: TenantId, memory_id: MemoryId) -> Waiting | None:
+        """The quarantined record; None where it does not wait (any more)."""
+        names = self._names(tenant)
+        with answers("reading the review queue"):
+            kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
+        if kept is None or kept.waiting is None or kept.waiting.item.expires_at <= self._clock():
+            return None
+        return kept.waiting
+
+    async def conflict(self, tenant: TenantId, memory_id: MemoryId) -> Conflict | None:
+        """The open conflict that the record is part of, or None."""
+        names = self._names(tenant)
+        with answers("reading the review queue"):
+            kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
+            if kept is None or not kept.claim:
+                return None
+            score = (await ask(self._redis, ("ZSCORE", names.queue(tenant), f"{_CLAIM}{kept.claim}")))[0]
+            if score is None:
+                return None
+            found = (await self._conflicts(names, tenant, {kept.claim: Millis(int(float(score)))})).get(kept.claim)
+        if found is None or memory_id not in {each.memory_id for each in found[0].members}:
+            return None
+        return found[0]
+
+    def _names(self, tenant: TenantId) -> ReviewNames:
+        partition = self._installation.partition_of(tenant)
+        return ReviewNames(Prefix(self._installation.log_id, partition, NAME, self._generation))
+
+    async def _members(
+        self, names: ReviewNames, tenant: TenantId, last: tuple[int, str] | None
+    ) -> Sequence[tuple[int, str]]:
+        """The next queue members after ``last``, with their log times. ``last`` itself may be gone meanwhile."""
+        queue, start = names.queue(tenant), 0
+        if last is not None:
+            rank, before = await ask(self._redis, ("ZRANK", queue, last[1]), ("ZCOUNT", queue, "-inf", f"({last[0]}"))
+            start = int(before) if rank is None else int(rank) + 1
+        flat = (await ask(self._redis, ("ZRANGE", queue, start, start + _CHUNK - 1)))[0]
+        if not flat:
+            return ()
+        scores = (await ask(self._redis, ("ZMSCORE", queue, *flat)))[0]
+        found = [(int(float(score)), text(each)) for each, score in zip(flat, scores, strict=True) if score is not None]
+        return [each for each in found if last is None or each > last]
+
+    async def _items(
+        self, names: ReviewNames, tenant: TenantId, members: Sequence[tuple[int, str]]
+    ) -> Sequence[tuple[Item, frozenset[Pseudonym]] | None]:
+        """What each member stands for, with whom it is about; None for what is not to be told."""
+        ids = [MemoryId(name[2:]) for _, name in members if name.startswith(_WAITING)]
+        claims = {name[2:]: Millis(at) for at, name in members if name.startswith(_CLAIM)}
+        kept, now = await self._kept(names, tenant, ids), self._clock()
+        told: dict[str, tuple[Item, frozenset[Pseudonym]]] = {
+            f"{_WAITING}{memory_id}": (one.waiting.item, one.subjects)
+            for memory_id, one in kept.items()
+            if one.waiting is not None and one.waiting.item.expires_at > now
+        }
+        told |= {f"{_CLAIM}{claim}": each for claim, each in (await self._conflicts(names, tenant, claims)).items()}
+        return [told.get(name) for _, name in members]
+
+    async def _kept(self, names: ReviewNames, tenant: TenantId, ids: Sequence[MemoryId]) -> Mapping[MemoryId, _Kept]:
+        """The records that are there and about nobody who is forgotten."""
+        if not ids:
+            return {}
+        fields = ("state", "version", "refs", "claim", "record", "confirmed")
+        answered = await ask(self._redis, *(("HMGET", names.record(tenant, each), *fields) for each in ids))
+        found = {each: _kept(values) for each, values in zip(ids, answered, strict=True) if values[0] is not None}
+        subjects = sorted({ref.subject for one in found.values() for ref in one.refs})
+        if not subjects:
+            return found
+        marks = (await ask(self._redis, ("HMGET", names.closed(tenant), *subjects)))[0]
+        closed = {subject: int(mark or 0) for subject, mark in zip(subjects, marks, strict=True)}
+        return {
+            memory_id: one
+            for memory_id, one in found.items()
+            if all(closed[ref.subject] < ref.generation for ref in one.refs)
+        }
+
+    async def _conflicts(
+        self, names: ReviewNames, tenant: TenantId, claims: Mapping[str, Millis]
+    ) -> Mapping[str, tuple[Conflict, frozenset[Pseudonym]]]:
+        """The conflicts on ``claims`` that still are some: of at least two records that may be told."""
+        if not claims:
+            return {}
+        sets = await ask(self._redis, *(("SMEMBERS", names.claim(tenant, each)) for each in claims))
+        members = {
+            claim: sorted(MemoryId(text(each)) for each in held) for claim, held in zip(claims, sets, strict=True)
+        }
+        kept = await self._kept(names, tenant, [each for held in members.values() for each in held])
+        found: dict[str, tuple[Conflict, frozenset[Pseudonym]]] = {}
+        for claim, held in members.items():
+            there = [each for each in held if each in kept]
+            if len(there) > 1:
+                conflict = Conflict(
+                    claim=claim,
+                    queued_at=claims[claim],
+                    subject=kept[there[0]].refs[0].subject,
+                    members=tuple(Contested(memory_id=each, version=kept[each].version) for each in there),
+                )
+                found[claim] = (conflict, frozenset[Pseudonym]().union(*(kept[each].subjects for each in there)))
+        return found
+
+
+def _kept(values: Sequence[bytes | None]) -> _Kept:
+    state, version, refs, claim, record, confirmed = values
+    assert state is not None
+    assert refs is not None
+    number = int(version or 0)
+    return _Kept(
+        state=text(state),
+        version=number,
+        refs=tuple(_ref(each) for each in text(refs).split()),
+        claim=text(claim or b""),
+        waiting=None if record is None else unpacked(record, number, confirmed is not None),
+    )
+
+
+def _ref(value: str) -> SubjectRef:
+    subject, _, generation = value.partition(":")
+    return SubjectRef(subject=Pseudonym(subject), generation=int(generation))
+
+
+def _position(cursor: str) -> tuple[int, str]:
+    at, _, member = cursor.partition(":")
+    if not (at.isascii() and at.isdigit() and member[:2] in (_WAITING, _CLAIM)):
+        raise BadScope("cursor", "is none that this queue gave")
+    return int(at), member
