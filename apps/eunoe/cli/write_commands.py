@@ -8,9 +8,6 @@ import click
 from eunoe.cli.options import Call, common, read_statement, tenant_option, timeout_option
 from eunoe.cli.performing import perform
 
-_COMMAND_LINE = "command line"
-"""Provenance of a statement that names no other: somebody typed it."""
-
 _OPTIONS = (
     tenant_option,
     click.option("--agent", required=True, help="Which agent learned it."),
@@ -21,8 +18,9 @@ _OPTIONS = (
     click.option("--class", "class", default="long_term", show_default=True, help="short_term, long_term or profile."),
     click.option("--key", help="The claim it makes, such as delivery.window."),
     click.option("--source", default="user_explicit", show_default=True, help="A source kind of the policy."),
-    click.option("--uri", help="Where the source is."),
-    click.option("--event-id", "event_ids", multiple=True, help="A source event; repeatable."),
+    click.option("--uri", help="Where the source is; this, --event-id or --provenance is required."),
+    click.option("--event-id", "--event", "event_ids", multiple=True, help="A source event; repeatable."),
+    click.option("--provenance", help="Or in words, how it came to be known; sealed."),
     click.option("--observed-at", help="When the source said so (RFC 3339 with offset)."),
     click.option("--confidence", type=float, default=1.0, show_default=True),
     click.option("--sensitivity", default="personal", show_default=True),
@@ -72,10 +70,13 @@ def _fields(statement: str, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of a line: what was not given is left out, so that the line's own defaults hold."""
     fields = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
     source: dict[str, Any] = {"kind": fields.pop("source"), "uri": fields.pop("uri")}
-    source["event_ids"] = fields.pop("event_ids")
-    source["observed_at"] = fields.pop("observed_at")
-    if not source["uri"] and not source["event_ids"]:
-        source["provenance"] = _COMMAND_LINE
+    for name in ("event_ids", "provenance", "observed_at"):
+        source[name] = fields.pop(name)
+    if not any(source[name] for name in ("uri", "event_ids", "provenance")):
+        raise click.UsageError(
+            "where does it come from? give --uri (where the source is), --event-id (a source event) or "
+            "--provenance (in words)"
+        )
     source = {name: value for name, value in source.items() if value is not None}
     answers = {name: fields.pop(name) for name in ("future_use", "why_not_ask_again")}
     if any(answers.values()):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -59,6 +60,23 @@ def test_every_command_loads_and_takes_json(name: str) -> None:
         assert each.help
 
 
+@pytest.mark.parametrize(
+    "command", [("remember",), ("correct", "018f0000-0000-7000-8000-000000000000", "--expected-version", "1")]
+)
+def test_no_provenance_is_made_up(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr("eunoe.cli.write_commands.perform", lambda _, fields, __: sent.append(fields))
+    written = (*command, "Prefers tea.", "--tenant", "t", "--agent", "a", "--purpose", "p", "--ttl", "P1D")
+    code, _, err = call(capsys, *written)
+    assert (code, sent) == (2, [])
+    assert all(option in err for option in ("--uri", "--event-id", "--provenance"))
+    for given, field in (("--uri", "uri"), ("--event", "event_ids"), ("--provenance", "provenance")):
+        assert call(capsys, *written, given, "x")[0] == 0
+        assert sent.pop()["source"][field] in ("x", ["x"])
+
+
 def test_help_answers_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
     code = "import sys; sys.argv = ['eunoe', '--help']\nfrom eunoe.cli.main import main\ntry: main()\nfinally: "
     code += "print([m for m in ('aiokafka', 'redis', 'faust', 'rich', 'cryptography') if m in sys.modules])"
@@ -79,10 +97,10 @@ def test_help_answers_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
         ("search", "x", "--tenant", "t", "--agent", "a"),
         ("search", "x", "--tenant", "t", "--agent", "a", "--purpose", "p", "--limit", "-1"),
         ("search", "x", "--tenant", "t", "--agent", "a", "--purpose", "p", "--as-of", "2026-01-01T00:00:00"),
-        ("remember", "x", "--tenant", "t/u", "--agent", "a", "--purpose", "p"),
-        ("remember", "x", "--tenant", "t", "--agent", "a", "--purpose", "p", "--confidence", "nan"),
-        ("remember", "x", "--tenant", "t", "--agent", "a", "--purpose", "p", "--ttl", "P1Y"),
-        ("remember", "  ", "--tenant", "t", "--agent", "a", "--purpose", "p"),
+        ("remember", "x", "--tenant", "t/u", "--agent", "a", "--purpose", "p", "--uri", "u"),
+        ("remember", "x", "--tenant", "t", "--agent", "a", "--purpose", "p", "--uri", "u", "--confidence", "nan"),
+        ("remember", "x", "--tenant", "t", "--agent", "a", "--purpose", "p", "--uri", "u", "--ttl", "P1Y"),
+        ("remember", "  ", "--tenant", "t", "--agent", "a", "--purpose", "p", "--uri", "u"),
         ("promote", "no-id", "--tenant", "t", "--expected-version", "1"),
         (
             "reject",
