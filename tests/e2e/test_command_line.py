@@ -270,6 +270,18 @@ def test_a_policy_with_an_error_names_its_line_and_changes_nothing(eunoe: Eunoe)
     assert eunoe.json("policy", "show").document == before
 
 
+def test_a_policy_of_no_later_version_is_refused_and_the_same_file_is_left_alone(eunoe: Eunoe) -> None:
+    before = eunoe.json("policy", "show").document
+    file = eunoe.home / "policy.toml"
+    file.write_text(before["text"])
+    again = eunoe.json("policy", "apply", str(file))
+    assert (again.code, again.document["published"]) == (0, False)
+    file.write_text(before["text"] + "# another body\n")
+    refused = eunoe.json("policy", "apply", str(file))
+    assert (refused.code, refused.document["error"]) == (1, "PolicyNotNewer")
+    assert eunoe.json("policy", "show").document == before
+
+
 def test_the_worker_tells_what_it_does_and_ends_when_told(eunoe: Eunoe) -> None:
     (port,) = free_ports(1)
     process = subprocess.Popen(

@@ -10,6 +10,7 @@ from eunoe.cli.options import Call, common, run
 if TYPE_CHECKING:
     from eunoe.runtime.control_state import ControlState
     from eunoe.runtime.settings import Settings
+    from eunoe.schemas.ids import Offset
     from eunoe.schemas.policy import Policy
 
 _file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -25,7 +26,7 @@ def policy() -> None:
 @common
 def check(call: Call, file: Path) -> None:
     """Validate FILE: every problem with its line. Publishes nothing."""
-    checked = _read(file)
+    checked = _read(file, file.read_bytes())
     call.show(_document(checked), lambda: f"{file} is valid: version {checked.version}, {checked.title}.")
 
 
@@ -34,12 +35,17 @@ def check(call: Call, file: Path) -> None:
 @click.option("--reason", help="Why, for the log.")
 @common
 def apply(call: Call, file: Path, reason: str | None) -> None:
-    """Publish FILE, signed with the installation's control key, in place of the policy in force now."""
-    read = _read(file)
-    state = run(_apply(call.settings(), file.read_bytes(), reason))
+    """Publish FILE, signed with the installation's control key, in place of the policy in force now.
+
+    Its version must be above that in force. The file that is in force already is not published again.
+    """
+    body = file.read_bytes()
+    read = _read(file, body)
+    offset, published = run(_apply(call.settings(), read, body, reason))
+    said = "is in force" if published else "is in force already; nothing was published. It is"
     call.show(
-        {**_document(read), "control_offset": state.offset},
-        lambda: f"Version {read.version} ({read.title}) is in force from control offset {state.offset}.",
+        {**_document(read), "control_offset": offset, "published": published},
+        lambda: f"Version {read.version} ({read.title}) {said} from control offset {offset}.",
     )
 
 
@@ -55,10 +61,10 @@ def show(call: Call) -> None:
     call.show(document, lambda: text)
 
 
-def _read(file: Path) -> "Policy":
+def _read(file: Path, body: bytes) -> "Policy":
     from eunoe.schemas.policy_file import read_policy
 
-    return read_policy(file.read_bytes(), str(file))
+    return read_policy(body, str(file))
 
 
 def _document(found: "Policy") -> dict[str, Any]:
@@ -74,10 +80,12 @@ async def _state(settings: "Settings") -> "ControlState":
         return follower.state
 
 
-async def _apply(settings: "Settings", body: bytes, reason: str | None) -> "ControlState":
+async def _apply(settings: "Settings", new: "Policy", body: bytes, reason: str | None) -> "tuple[Offset, bool]":
+    """From which control offset it is in force, and whether this call put it there."""
     from eunoe.runtime.clock import SystemClock
     from eunoe.runtime.control import following_control, publish_control
     from eunoe.runtime.installation import read_installation
+    from eunoe.runtime.policy_version import would_change
     from eunoe.runtime.principals import control_signer
     from eunoe.runtime.settings import SettingProblem, SettingsError
     from eunoe.schemas.control import POLICY
@@ -87,7 +95,9 @@ async def _apply(settings: "Settings", body: bytes, reason: str | None) -> "Cont
     signer = control_signer(settings.control_key)
     installation = await read_installation(settings.kafka, settings.topics)
     async with following_control(settings.kafka, installation, settings.control_signers) as follower:
-        return await publish_control(
+        if not would_change(follower.state, new):
+            return follower.state.in_force(POLICY), False
+        state = await publish_control(
             settings.kafka,
             follower,
             installation,
@@ -97,3 +107,4 @@ async def _apply(settings: "Settings", body: bytes, reason: str | None) -> "Cont
             body=body,
             reason=reason,
         )
+        return state.in_force(POLICY), True

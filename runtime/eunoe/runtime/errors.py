@@ -104,6 +104,21 @@ class StaleControl(CallerFault):
 
 
 @dataclass(eq=False)
+class PolicyNotNewer(CallerFault):
+    """Another policy of this version, or of a later one, is in force. Events name the version: it must tell which."""
+
+    version: int
+    in_force: int
+
+    def __str__(self) -> str:
+        same = "another policy of that version" if self.version == self.in_force else "a later version"
+        return (
+            f"version {self.version} cannot follow version {self.in_force}: {same} is in force. Nothing was published; "
+            f"set version = {self.in_force + 1} in the file (to go back, publish the old rules under that number)"
+        )
+
+
+@dataclass(eq=False)
 class NotASigner(CallerFault):
     """The key is none of the installation's ``control_signers``."""
 
