@@ -16,7 +16,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "down": ("eunoe.cli.stack_commands:down", "Stop what `up` started here, and nothing else."),
     "status": ("eunoe.cli.stack_commands:status", "Show the stack and the workers."),
     "topics": ("eunoe.cli.stack_commands:topics", "Create or check the topics."),
-    "policy": ("eunoe.cli.policy_commands:policy", "Publish, check or show the policy."),
+    "policy": ("eunoe.cli.policy_commands:policy", "Publish, check, show or try the policy."),
+    "switch": ("eunoe.cli.switch_commands:switch", "Turn reads and writes of memory off and on."),
     "worker": ("eunoe.cli.worker_command:worker", "Run a worker in the foreground."),
     "ingest": ("eunoe.cli.ingest_command:ingest", "Publish one command per line of a file."),
     "remember": ("eunoe.cli.write_commands:remember", "Write down a memory."),
@@ -37,7 +38,9 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Where each command is, and its line in the help."""
 
-_NESTED: Final = frozenset({"apply", "check", "show", "decide", "project", "search", "end-to-end", "locomo"})
+_NESTED: Final = frozenset(
+    {"apply", "check", "show", "set", "simulate", "decide", "project", "search", "end-to-end", "locomo"}
+)
 _PLACES: Final = frozenset(COMMANDS) | _NESTED
 
 

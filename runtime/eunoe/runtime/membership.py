@@ -8,6 +8,8 @@ rebalance callback.
 import asyncio
 import contextlib
 import logging
+import os
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -55,6 +57,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=bootstrap,
             group_id=group,
+            client_id=f"eunoe-{socket.gethostname()}-{os.getpid()}",
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             session_timeout_ms=times.session,
