@@ -1,7 +1,9 @@
 """The error texts of the contract, word for word, and which of them is a TypeError."""
 
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,3 +160,32 @@ def test_a_seed_has_defaults_by_its_position_and_lacks_nothing_else() -> None:
             seed_records({"memory": {"seed_records": [without]}})
         assert str(missing.value) == f"Memory record #1 field is required: {field}"
     assert seed_records({}) == seed_records({"memory": {}}) == ()
+
+
+def test_the_texts_of_the_page_are_those_that_are_raised() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "contracts.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```text\n(Memory store.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    store = MemoryStore()
+    attempts: list[Callable[[], Any]] = [
+        *(lambda config=config: seed_records(config) for config in (0, {"memory": 0}, {"memory": {"seed_records": 0}})),
+        lambda: seed_records({"memory": {"seed_records": [RECORD, 0]}}),
+        *(lambda make=make: make(tenant_id=0) for make, _, _ in MAKERS),
+        *(lambda make=make: make(tenant_id="") for make, _, _ in MAKERS),
+        *(
+            lambda make=make, value=value: make(confidence=value)
+            for make in (record, candidate, seed)
+            for value in ("", 2)
+        ),
+        *(lambda make=make, value=value: make(revision=value) for make in (record, seed) for value in ("", 0)),
+        *(lambda value=value: candidate(revision_mode=value) for value in (0, "merge")),
+        *(lambda value=value: lookup(limit=value) for value in ("", -1)),
+        lambda: MemoryStore([0]),  # type: ignore[list-item]  # what the check is for
+        lambda: store.with_candidate(0),  # type: ignore[arg-type]  # what the check is for
+    ]
+    raised = set()
+    for attempt in attempts:
+        with pytest.raises((TypeError, ValueError)) as error:
+            attempt()
+        text = str(error.value).replace("#2", "#{idx}").replace("tenant_id", "{field}")
+        raised.add(text.replace("supported: merge", "supported: {revision_mode}"))
+    assert sorted(raised) == sorted(block.splitlines())
