@@ -5,7 +5,6 @@ what is in force now: it names the offset of the record it replaces (-1 for the 
 the same one, the first wins in every process; the other is stale, is ignored everywhere, and is told to its author.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -113,4 +112,4 @@ def _adopt(state: ControlState, record: ControlRecord) -> ControlState:
 
 def switch_body(switch: Switch) -> bytes:
     """A switch as the body of its record."""
-    return json.dumps({"reads": switch.reads, "writes": switch.writes, "observe": switch.observe}).encode()
+    return msgspec.json.encode(switch)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from eunoe.schemas.canonical import canonical
-from eunoe.schemas.ids import LogId, Millis, Offset, SecretId
+from eunoe.schemas.ids import LogId, Millis, Offset, PrincipalName, SecretId
 
 POLICY = "policy"
 SWITCH_PREFIX = "switch/"
@@ -13,12 +13,14 @@ class Switch(Struct, frozen=True, kw_only=True):
     """Reads and writes, off separately: for one tenant (``switch/<tenant>``) or for all (``switch/*``), and for one
     purpose of either (``switch/<tenant>/<purpose>``).
 
-    ``observe``: candidates are judged and recorded, and nothing is stored.
+    ``observe``: candidates are judged and recorded, and nothing is stored. ``by``: the principal that asked for it, as
+    whoever holds the control key says; the key's own name is in the record.
     """
 
     reads: bool = True
     writes: bool = True
     observe: bool = False
+    by: PrincipalName | None = None
 
 
 class ControlRecord(Struct, frozen=True, kw_only=True):
