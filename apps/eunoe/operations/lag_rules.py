@@ -68,11 +68,11 @@ def judge(window: Sequence[Sample], owned: bool | None) -> Verdict:
         if owned is False:
             return Verdict(LagStatus.WARNING, "caught up, but nobody owns it", trend, 0.0, age)
         return Verdict(LagStatus.OK, "caught up", trend, 0.0, age)
+    moved = known[-1].position != known[0].position
+    if owned is False and known[-1].position == known[-2 if len(known) > 1 else -1].position:
+        return Verdict(LagStatus.STOPPED, "records wait and nobody owns it", trend, None, age)
     if any(each.offsets == 0 for each in known):
         return Verdict(LagStatus.OK, "was caught up within the window", trend, eta, age)
-    moved = known[-1].position != known[0].position
-    if not moved and owned is False:
-        return Verdict(LagStatus.STOPPED, "records wait and nobody owns it", trend, None, age)
     if last.at - known[0].at < _SETTLED_S:
         return Verdict(LagStatus.UNKNOWN, "looked at once: records wait, movement is not known yet", None, None, None)
     if not moved:
