@@ -63,7 +63,7 @@ class ControlGate:
         if not rule.may(Action.READ, tenant):
             raise ReadRefused(NOT_ALLOWED, tenant)
         if not state.reads_allowed(tenant, purpose):
-            raise ReadRefused(READS_OFF, tenant)
+            raise ReadRefused(READS_OFF, tenant, self.fallback(purpose))
         return rule
 
     def belongs(self, tenant: TenantId, state: ControlState | None = None) -> PrincipalRule:
@@ -78,6 +78,26 @@ class ControlGate:
         if rule.tenants is not None and tenant not in rule.tenants:
             raise ReadRefused(FOREIGN_TENANT, tenant)
         return rule
+
+    def fallback(self, purpose: str | None) -> str | None:
+        """What the policy says an agent does without memory for this purpose; None where it says nothing."""
+        policy = self._follower.state.policy
+        rule = None if policy is None or purpose is None else policy.purpose(purpose)
+        return None if rule is None else rule.fallback
+
+    def allows(self, tenant: TenantId, rule: PrincipalRule, purpose: str, sensitivity: Sensitivity) -> bool:
+        """Whether ``rule`` may see what is so protected and serves this purpose, by the policy and switches now."""
+        state = self._follower.state
+        found = None if state.policy is None else state.policy.purpose(purpose)
+        if found is None or not state.reads_allowed(tenant, purpose):
+            return False
+        allowed = min(rule.max_sensitivity, found.max_sensitivity, key=_LEVELS.index)
+        return _LEVELS.index(sensitivity) <= _LEVELS.index(allowed)
+
+    @property
+    def state(self) -> ControlState:
+        """What is in force now."""
+        return self._follower.state
 
     def _authenticated(self, policy: Policy) -> PrincipalRule | None:
         rule = policy.principals.get(self._principal)

@@ -20,16 +20,26 @@ from eunoe.client.dead_letters import Letter, letters_of
 from eunoe.client.gate import ControlGate
 from eunoe.client.line_problems import BadLine
 from eunoe.client.lines import Line, RememberLine, line_of
+from eunoe.client.looking import Looking
+from eunoe.client.no_memory import NoMemory, or_no_memory
 from eunoe.client.reading import Reading, make_reading
+from eunoe.client.review_shown import Shown
+from eunoe.client.reviewing import Reviewing, make_reviewing
+from eunoe.client.traces import Traces
 from eunoe.client.writing import placed, send
 from eunoe.crypto.keyring import Keyring
+from eunoe.producers.checks import seconds
 from eunoe.producers.client import Asked, MemoryProducer, Sent
 from eunoe.producers.errors import KeyRefused, NoKeyYet, NotSent
 from eunoe.producers.proposal import Placed
+from eunoe.producers.traces import AccessKeys, TraceWriter
 from eunoe.readmodels.history_reader import History
 from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.readmodels.outcome_reader import OutcomeReader
+from eunoe.readmodels.recall.inspecting import Inspection
 from eunoe.readmodels.recall.result import SearchResult
+from eunoe.readmodels.recall.why import Why
+from eunoe.readmodels.review_items import Page
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control
 from eunoe.runtime.installation import Installation, bind_redis, read_installation
@@ -57,6 +67,8 @@ class Memory:
     outcomes: OutcomeReader
     keyring: Keyring
     reading: Reading
+    looking: Looking
+    reviewing: Reviewing
 
     @staticmethod
     @asynccontextmanager
@@ -75,7 +87,8 @@ class Memory:
             follower = await closing.enter_async_context(
                 following_control(settings.kafka, installation, settings.control_signers)
             )
-            keyring = Keyring(installation.log_id, kek, RedisKeySource(redis, installation), clock.now)
+            source = RedisKeySource(redis, installation)
+            keyring = Keyring(installation.log_id, kek, source, clock.now)
             outcomes = OutcomeReader(redis, installation)
             closing.push_async_callback(outcomes.aclose)
             producer = MemoryProducer(
@@ -89,6 +102,9 @@ class Memory:
                 clock=clock,
             )
             await closing.enter_async_context(producer)
+            keys = AccessKeys(keyring, source, producer.ask_key)
+            writer = TraceWriter(settings.kafka, installation, keys, meter=meter)
+            await closing.enter_async_context(writer)
             reading = make_reading(
                 settings,
                 principal=principal,
@@ -98,6 +114,7 @@ class Memory:
                 keyring=keyring,
                 clock=clock,
                 meter=meter,
+                writer=writer,
             )
             yield Memory(
                 settings=settings,
@@ -106,6 +123,8 @@ class Memory:
                 outcomes=outcomes,
                 keyring=keyring,
                 reading=reading,
+                looking=Looking(kafka=settings.kafka, installation=installation, keyring=keyring, reading=reading),
+                reviewing=make_reviewing(reading),
             )
 
     # Writing. Each raises `BadLine` for its fields, and else what `perform` raises.
@@ -156,7 +175,7 @@ class Memory:
         `TooLarge` or ``TextRefused`` for what cannot be sent.
         """
         clock = asyncio.get_running_loop().time
-        deadline = clock() + timeout
+        deadline = clock() + seconds("timeout", timeout)
         try:
             async with asyncio.timeout_at(deadline):
                 sent = await self.send(line)
@@ -191,12 +210,50 @@ class Memory:
     # Reading.
 
     async def search(self, query: str, **scope: Any) -> SearchResult:
-        """What an agent may use now, ranked: see `Reading.search` for the scope's fields."""
+        """What an agent may use now, ranked: see `Reading.search` for the scope's fields.
+
+        Raises `ReadRefused` where this may not be read (``reads_off``: memory is switched off, and ``fallback`` says
+        what to do without), and `StoreUnavailable` and others where the world is away. For an agent that goes on
+        without memory then, there is `try_search`.
+        """
         return await self.reading.search(query, **scope)
+
+    async def try_search(self, query: str, *, timeout: float = 5.0, **scope: Any) -> SearchResult | NoMemory:
+        """`search` for an agent that can go on without memory: `NoMemory`, with the reason and the purpose's fallback,
+        where memory is switched off, or Redis or the keys are away or too far behind: after about ``timeout`` seconds
+        at the latest.
+
+        What is the caller's fault is still raised: an unknown purpose is no reason to go on without memory.
+        """
+        fallback = self.reading.gate.fallback(scope.get("purpose"))
+        return await or_no_memory(self.reading.search(query, timeout=timeout, **scope), fallback, timeout)
+
+    async def why(self, memory_id: str, query: str, **scope: Any) -> Why:
+        """Whether `search` with the same arguments selects the record, and why (not). Changes nothing.
+
+        Of a record outside the scope it says ``not_found``, as of one that is not there.
+        """
+        return await self.reading.why(memory_id, query, **scope)
+
+    async def inspect(self, **filters: Any) -> Inspection:
+        """What is held, newest first: see `Looking.inspect`."""
+        return await self.looking.inspect(**filters)
+
+    async def traces(self, tenant: str, **filters: Any) -> Traces:
+        """What was given to whom: see `Looking.traces`."""
+        return await self.looking.traces(tenant, **filters)
 
     async def history(self, tenant: str, memory_id: str, as_of: Millis | None = None) -> History:
         """How a record came to be what it is."""
         return await self.reading.history(tenant, memory_id, as_of)
+
+    async def reviews(self, tenant: str, **filters: Any) -> Page:
+        """What waits for a person, oldest first: see `Reviewing.reviews`. Needs the right ``review``."""
+        return await self.reviewing.reviews(tenant, **filters)
+
+    async def review(self, memory_id: str, tenant: str, **waiting: Any) -> Shown | None:
+        """What waits under this id, opened, with all that a decision needs; None where nothing does."""
+        return await self.reviewing.review(memory_id, tenant, **waiting)
 
     async def outcome(self, tenant: str, command_id: str) -> Outcome | None:
         """What became of a command; None where nothing is known (yet, or any more). Raises `ReadRefused`."""
@@ -213,4 +270,4 @@ class Memory:
         return await self.perform(line_of({"op": operation, **fields}), timeout=timeout)
 
 
-__all__ = ["BadLine", "Memory"]
+__all__ = ["BadLine", "Memory", "NoMemory"]

@@ -1,27 +1,63 @@
-"""The reading half of `Memory`: every read passes the gate first."""
+"""The reading half of `Memory`: every read passes the gate first and leaves a trace behind."""
 
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Required, TypedDict, Unpack
 
 from redis.asyncio import Redis
 
 from eunoe.client.gate import ControlGate
+from eunoe.client.tracing import Rules, Tracer, named
 from eunoe.crypto.keyring import Keyring
+from eunoe.producers.traces import TraceWriter
 from eunoe.readmodels.history_reader import History, HistoryReader
 from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.reader import MemoryReader, ReaderSettings
 from eunoe.readmodels.recall.result import SearchResult
 from eunoe.readmodels.recall.scope import ReadScope
+from eunoe.readmodels.recall.why import NOT_FOUND, Why
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.metrics import SEARCH_RECORDS, SEARCH_SECONDS, SILENT, Meter
 from eunoe.runtime.settings import Settings
-from eunoe.schemas.ids import AgentId, MemoryId, Millis, PrincipalName, TenantId
+from eunoe.schemas.ids import AgentId, MemoryId, Millis, PrincipalName, TenantId, new_id
 from eunoe.schemas.values import MemoryClass, Sensitivity, Trust
 
 _WAIT_S: Final = 5.0
+
+
+class ScopeFields(TypedDict, total=False):
+    """The hard limits of a read: the fields of `ReadScope`, the caller aside. ``max_age`` in ms."""
+
+    tenant: Required[str]
+    agent: Required[str]
+    purpose: Required[str]
+    subject: str | None
+    surface: str | None
+    classes: Collection[MemoryClass] | None
+    trust_min: Trust
+    max_sensitivity: Sensitivity | None
+    max_age: int | None
+    require_provenance: bool
+
+
+def scope_of(principal: PrincipalName, **fields: Unpack[ScopeFields]) -> ReadScope:
+    """Raises `BadScope`."""
+    classes = fields.get("classes")
+    return ReadScope(
+        tenant=TenantId(fields["tenant"]),
+        agent=AgentId(fields["agent"]),
+        purpose=fields["purpose"],
+        principal=principal,
+        subject=fields.get("subject"),
+        surface=fields.get("surface"),
+        classes=None if classes is None else frozenset(classes),
+        trust_min=fields.get("trust_min", Trust.UNTRUSTED),
+        max_sensitivity=fields.get("max_sensitivity"),
+        max_age=fields.get("max_age"),
+        require_provenance=fields.get("require_provenance", False),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,47 +68,81 @@ class Reading:
     gate: ControlGate
     reader: MemoryReader
     histories: HistoryReader
+    tracer: Tracer
     meter: Meter = field(default=SILENT)
 
-    async def search(
+    async def search(  # what, how much, as of when, and where
         self,
         query: str,
         *,
-        tenant: str,
-        agent: str,
-        purpose: str,
-        subject: str | None = None,
-        surface: str | None = None,
-        classes: Collection[MemoryClass] | None = None,
-        trust_min: Trust = Trust.UNTRUSTED,
-        max_sensitivity: Sensitivity | None = None,
-        require_provenance: bool = False,
         limit: int = 10,
         budget: int | None = None,
         as_of: Millis | None = None,
         after: str | None = None,
         timeout: float = _WAIT_S,
+        trace_id: str | None = None,
+        session_id: str | None = None,
+        **fields: Unpack[ScopeFields],
     ) -> SearchResult:
-        """What this agent may use for this purpose; see `MemoryReader.search` for what it raises."""
+        """What this agent may use for this purpose; see `MemoryReader.search` for what it raises.
+
+        ``trace_id`` (a fresh one by default) and ``session_id`` are names; both stand in the trace and the result.
+        """
+        named("trace_id", trace_id)
+        named("session_id", session_id)
         started = time.perf_counter()
-        scope = ReadScope(
-            tenant=TenantId(tenant),
-            agent=AgentId(agent),
-            purpose=purpose,
-            principal=self.principal,
-            subject=subject,
-            surface=surface,
-            classes=None if classes is None else frozenset(classes),
-            trust_min=trust_min,
-            max_sensitivity=max_sensitivity,
-            require_provenance=require_provenance,
-        )
+        scope = scope_of(self.principal, **fields)
         result = await self.reader.search(
             scope, query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout
         )
         self.meter.observe(SEARCH_SECONDS, time.perf_counter() - started)
         self.meter.observe(SEARCH_RECORDS, len(result.records))
-        return result
+        return self.tracer.searched(
+            scope,
+            query,
+            result,
+            limit=limit,
+            budget=budget,
+            as_of=as_of,
+            trace_id=trace_id or new_id(),
+            session_id=session_id,
+        )
+
+    async def why(
+        self,
+        memory_id: str,
+        query: str,
+        *,
+        limit: int = 10,
+        budget: int | None = None,
+        as_of: Millis | None = None,
+        after: str | None = None,
+        timeout: float = _WAIT_S,
+        **fields: Unpack[ScopeFields],
+    ) -> Why:
+        """Whether that same search selects the record, and why (not). Leaves a trace of kind ``inspected``."""
+        scope = scope_of(self.principal, **fields)
+        found = await self.reader.why(
+            scope, MemoryId(memory_id), query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout
+        )
+        shown = None if found.because == NOT_FOUND else await self.reader.get(scope, MemoryId(memory_id), as_of=as_of)
+        self.tracer.inspected(
+            scope.tenant,
+            () if shown is None else (shown,),
+            Rules(
+                policy_version=found.policy_version,
+                policy_hash=found.policy_hash,
+                control_offset=found.control_offset,
+            ),
+            found.freshness,
+            agent=scope.agent,
+            purpose=scope.purpose,
+            query=query,
+            subject=scope.subject,
+            max_sensitivity=found.max_sensitivity,
+            limit=limit,
+        )
+        return found
 
     async def history(self, tenant: str, memory_id: str, as_of: Millis | None = None) -> History:
         """What happened to the record. Raises `ReadRefused` or `StoreUnavailable`."""
@@ -90,6 +160,7 @@ def make_reading(
     keyring: Keyring,
     clock: Clock,
     meter: Meter,
+    writer: TraceWriter | None = None,
 ) -> Reading:
     analyser = Analyser(language=settings.language)
     reader = MemoryReader(
@@ -106,5 +177,6 @@ def make_reading(
         gate=gate,
         reader=reader,
         histories=HistoryReader(redis, installation),
+        tracer=Tracer(principal=principal, writer=writer, clock=clock),
         meter=meter,
     )

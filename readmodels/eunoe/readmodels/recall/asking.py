@@ -1,6 +1,7 @@
 """Asking the read model: under the tenant's index key, and not before it has the position asked for."""
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.errors import ForeignToken, NotYet, UnknownPlace
 from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.candidates import Refused
+from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored
 from eunoe.readmodels.store import answers
 from eunoe.runtime.installation import Installation
@@ -24,6 +26,10 @@ A = TypeVar("A")
 
 _FIRST_PAUSE_S: Final = 0.002
 _LONGEST_PAUSE_S: Final = 0.05
+
+
+class KnownSubject(str):
+    """The subject of a `ReadScope` by its pseudonym, for whoever never learns the name. Any other text is a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +80,8 @@ class Asker:
 
         Raises `NotYet` after ``timeout`` seconds, `StoreUnavailable`, or what opening the index key raises.
         """
+        if not 0 <= timeout < math.inf:  # NaN is neither, and would never be over
+            raise BadScope("timeout", "must be a number of seconds, not negative and not endless")
         clock = asyncio.get_running_loop().time
         deadline, pause = clock() + timeout, _FIRST_PAUSE_S
         while True:
@@ -94,10 +102,14 @@ class Asker:
         prefix = self.prefix(tenant)
         try:
             index = await self._index(prefix, tenant)
-            named = None if subject is None or index is None else (await self.keyring.tenant(tenant)).pseudonym(subject)
+            named = None if subject is None or index is None else await self._pseudonym(tenant, subject)
         except KeyClosed:
             return Place(prefix=prefix, index=None, subject=None)
         return Place(prefix=prefix, index=index, subject=named)
+
+    async def _pseudonym(self, tenant: TenantId, subject: str) -> Pseudonym:
+        keys = await self.keyring.tenant(tenant)
+        return Pseudonym(str(subject)) if isinstance(subject, KnownSubject) else keys.pseudonym(subject)
 
     async def _index(self, prefix: Prefix, tenant: TenantId) -> TenantIndex | None:
         known = self._indexes.get(tenant)

@@ -207,7 +207,7 @@ async def look(  # where, whose, and which
     answer = await functions.call(redis, "look", (prefix.watermark,), arguments)
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
-    return texts(answer[1]), [Hit.of(each) for each in answer[2] if each is not None]
+    return texts(answer[1]), [Hit.of(each[0], None, each[1]) for each in answer[2] if each is not None]
 
 
 def score_of(request: Request, hit: Hit, counted: CountedScope, identity: str) -> Score | None:

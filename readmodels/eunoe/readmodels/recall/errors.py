@@ -24,13 +24,18 @@ class BadScope(RecallError, CallerFault, ValueError):
 
 @dataclass(eq=False)
 class ReadRefused(RecallError, CallerFault):
-    """The gate does not let this principal read here now. ``reason`` is a code. Blame: caller."""
+    """The gate does not let this principal read here now. ``reason`` is a code. Blame: caller.
+
+    ``fallback``: where memory is switched off, what the policy says an agent does without it for this purpose (B70).
+    """
 
     reason: str
     tenant: TenantId
+    fallback: str | None = None
 
     def __str__(self) -> str:
-        return f"reading tenant {self.tenant} is refused: {self.reason}"
+        without = "" if self.fallback is None else f"; without memory: {self.fallback}"
+        return f"reading tenant {self.tenant} is refused: {self.reason}{without}"
 
 
 @dataclass(eq=False)

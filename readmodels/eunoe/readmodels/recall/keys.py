@@ -69,6 +69,21 @@ def index_key(tenant: TenantId) -> str:
     return f"k:{tenant}"
 
 
+def records_key(tenant: TenantId) -> str:
+    """Hash: memory id -> record number."""
+    return f"i:{tenant}"
+
+
+def opened_key(tenant: TenantId) -> str:
+    """Hash: subject -> its open generation, where that is not the first."""
+    return f"o:{tenant}"
+
+
+def subject_key(tenant: TenantId, subject: Pseudonym, generation: int) -> str:
+    """Set of the numbers of the records of that generation of the subject."""
+    return f"s:{tenant}:{subject}:{generation}"
+
+
 def memory_bytes(memory_id: MemoryId) -> bytes:
     return uuid.UUID(memory_id).bytes
 

@@ -20,6 +20,7 @@ from eunoe.readmodels.recall.errors import BadScope, TooStale
 from eunoe.readmodels.recall.fold import one_analyser
 from eunoe.readmodels.recall.functions import RECALL
 from eunoe.readmodels.recall.index_key import rules_of
+from eunoe.readmodels.recall.inspecting import Inspecting, Inspection, Look, check_limit
 from eunoe.readmodels.recall.opening import conflicts_of, open_body, recalled, record_of, refusal_of
 from eunoe.readmodels.recall.rank import Bm25, Overlap
 from eunoe.readmodels.recall.rank_passes import Passes
@@ -192,6 +193,14 @@ class MemoryReader:
         standing = Standing(searching=searching, hit=hit, memory_id=memory_id, wanted=self.settings.most)
         because = await standing.because(limit, budget)
         return answer(searching, memory_id, freshness, because, standing)
+
+    async def inspect(
+        self, look: Look, *, limit: int = 50, after: str | None = None, timeout: float = 5.0
+    ) -> Inspection:
+        """What is held, newest first. The gate was passed by whoever made ``look``. Raises as `search`, beyond it."""
+        check_limit(limit)
+        least = self.asker.least(look.tenant, after)
+        return await Inspecting(reader=self, look=look, least=least, timeout=timeout).result(limit)
 
     async def _fetch(
         self, scope: ReadScope, memory_id: MemoryId, least: Offset, timeout: float

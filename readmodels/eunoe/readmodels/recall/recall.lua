@@ -250,8 +250,8 @@ local function fetch(keys, args)
 end
 
 -- look    KEYS[1]; ARGV = tenant, index key id, least position, record numbers (at most 1,000)
---         Returns {1, marks, {document or false, …}}, waiting records too; false for what is gone, closed, or another
---         tenant's.
+--         Returns {1, marks, {{document, its rivals' documents or false} or false, …}}, waiting records too; false for
+--         what is gone, closed, or another tenant's.
 local function look(keys, args)
   local prefix, tenant = string.sub(keys[1], 1, -10), args[1]
   local mark, refusal = marks(keys, prefix, tenant, args[2], args[3])
@@ -261,7 +261,8 @@ local function look(keys, args)
     local document = redis.call('GET', prefix .. 'd:' .. args[at])
     local head = document and head_of(document)
     found[at - 3] = head and postings_of(head, document)[1] == tenant
-      and not is_closed(prefix, tenant, guards_of(head, document)[4]) and document
+      and not is_closed(prefix, tenant, guards_of(head, document)[4])
+      and {document, rivals_of(prefix, tenant, {args[at]})[1]}
   end
   return {1, mark, found}
 end

@@ -98,8 +98,9 @@ class SearchResult:
     ``capped``: a posting list was not read to its end and something below might have ranked among these. ``skipped``
     did not fit the budget; ``used_tokens`` is what ``records`` cost. ``passes``: which ran after the first.
     ``token`` proves how much of the log is in here. ``policy_version``, ``policy_hash`` and ``control_offset``: the
-    rules that let this caller read. ``trace_id`` names the trace of this read, ``session_id`` is the caller's;
-    ``traced`` says whether the trace was taken (False: no room for it, or nobody keeps traces here).
+    rules that let this caller read, up to ``max_sensitivity``. ``trace_id`` names the trace of this read,
+    ``session_id`` is the caller's; ``traced`` says whether the trace was taken (False: no room for it, or nobody keeps
+    traces here).
     """
 
     records: tuple[RecalledMemory, ...]
@@ -113,6 +114,7 @@ class SearchResult:
     policy_version: int
     policy_hash: str
     control_offset: int
+    max_sensitivity: Sensitivity
     empty: Empty | None = None
     warnings: tuple[Warned, ...] = ()
     passes: tuple[str, ...] = ()

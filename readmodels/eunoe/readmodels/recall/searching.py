@@ -165,6 +165,7 @@ class Searching:
             policy_version=self.admission.policy_version,
             policy_hash=self.admission.policy_hash,
             control_offset=self.admission.control_offset,
+            max_sensitivity=self.filters.max_sensitivity,
             empty=None if self.terms.unusable is None else _EMPTY[self.terms.unusable],
             passes=self._passes(found),
             warnings=(Warned.QUERY_CLIPPED,) if self.terms.clipped else (),

@@ -14,6 +14,7 @@ from eunoe.readmodels.recall.opening import conflicts_of, record_of, refusal_of
 from eunoe.readmodels.recall.result import Freshness, SearchResult
 from eunoe.readmodels.recall.searching import Searching
 from eunoe.schemas.ids import MemoryId
+from eunoe.schemas.values import Sensitivity
 
 SELECTED: Final = "selected"
 NOT_FOUND: Final = "not_found"
@@ -47,6 +48,7 @@ class Why:
     policy_version: int
     policy_hash: str
     control_offset: int
+    max_sensitivity: Sensitivity
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,4 +117,5 @@ def answer(
         policy_version=searching.admission.policy_version,
         policy_hash=searching.admission.policy_hash,
         control_offset=searching.admission.control_offset,
+        max_sensitivity=searching.filters.max_sensitivity,
     )

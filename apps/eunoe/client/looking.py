@@ -1,0 +1,129 @@
+"""Looking at what is held and at what was read: for people, and for programs that explain. It changes nothing."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from eunoe.client.gate import NOT_ALLOWED, ControlGate
+from eunoe.client.reading import Reading, scope_of
+from eunoe.client.traces import TraceQuery, Traces, traces_of
+from eunoe.client.tracing import Rules
+from eunoe.crypto.keyring import Keyring
+from eunoe.readmodels.recall.errors import ReadRefused
+from eunoe.readmodels.recall.inspecting import Inspection, Look, Status
+from eunoe.readmodels.recall.record import StoredRecord
+from eunoe.runtime.installation import Installation
+from eunoe.schemas.ids import MemoryId, Millis, TenantId
+from eunoe.schemas.policy import PrincipalRule
+from eunoe.schemas.traces import TraceKind
+from eunoe.schemas.values import Action, MemoryClass
+
+
+@dataclass(slots=True, kw_only=True)
+class Looking:
+    """Looks as the principal of ``reading``. ``kafka``: where traces are kept."""
+
+    kafka: str
+    installation: Installation
+    keyring: Keyring
+    reading: Reading
+
+    @property
+    def _gate(self) -> ControlGate:
+        return self.reading.gate
+
+    async def inspect(
+        self,
+        *,
+        tenant: str,
+        agent: str | None = None,
+        purpose: str | None = None,
+        subject: str | None = None,
+        classes: Collection[MemoryClass] | None = None,
+        kinds: Collection[str] | None = None,
+        statuses: Collection[Status] | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        timeout: float = 5.0,
+    ) -> Inspection:
+        """What is held, newest first, with provenance, revision, trust, confirmation and expiry.
+
+        Needs the right ``read``; what is quarantined is shown to those with ``review``, what is kept for certain
+        surfaces to those with ``review`` or ``operate``. Nothing is shown that the policy and the switches do not let
+        this principal read for one of the record's purposes. Leaves a trace of kind ``inspected``. Raises as `search`.
+        """
+        of, principal = TenantId(tenant), self.reading.principal
+        rule = self._gate.check(of, purpose=purpose)
+        if purpose is not None:
+            self._gate.admit(scope_of(principal, tenant=tenant, agent=agent or "any", purpose=purpose))
+        if statuses is not None and Status.QUARANTINED in statuses and not rule.may(Action.REVIEW, of):
+            raise ReadRefused(NOT_ALLOWED, of)
+        look = Look(
+            tenant=of,
+            may_see=lambda record, status: self._may_see(of, rule, purpose, record, status),
+            agent=agent,
+            purpose=purpose,
+            subject=subject,
+            classes=None if classes is None else frozenset(classes),
+            kinds=None if kinds is None else frozenset(kinds),
+            statuses=None if statuses is None else frozenset(statuses),
+        )
+        found = await self.reading.reader.inspect(look, limit=limit, after=after, timeout=timeout)
+        state = self._gate.state
+        assert state.policy is not None, "the gate was passed"
+        self.reading.tracer.inspected(
+            of,
+            [each.record for each in found.records],
+            Rules(policy_version=state.policy.version, policy_hash=state.policy.hash, control_offset=state.offset),
+            found.freshness,
+            agent=agent,
+            purpose=purpose,
+            subject=subject,
+            max_sensitivity=rule.max_sensitivity,
+            limit=limit,
+        )
+        return found
+
+    def _may_see(
+        self, tenant: TenantId, rule: PrincipalRule, purpose: str | None, record: StoredRecord, status: Status
+    ) -> bool:
+        if status is Status.QUARANTINED and not rule.may(Action.REVIEW, tenant):
+            return False
+        if record.surfaces and not (rule.may(Action.REVIEW, tenant) or rule.may(Action.OPERATE, tenant)):
+            return False
+        purposes = record.purposes if purpose is None else (purpose,)
+        return any(self._gate.allows(tenant, rule, each, record.sensitivity) for each in purposes)
+
+    async def traces(
+        self,
+        tenant: str,
+        *,
+        since: Millis | None = None,
+        trace_id: str | None = None,
+        memory_id: str | None = None,
+        kind: TraceKind | None = None,
+    ) -> Traces:
+        """Traces of reads. A principal sees its own; those with ``operate`` or ``review`` see all of the tenant's.
+
+        What was asked is opened for the reader itself and for ``operate``. ``memory_id``: the traces that delivered it.
+        Also while reads are switched off. Raises `ReadRefused`, `BrokerAway`.
+        """
+        of, principal = TenantId(tenant), self.reading.principal
+        rule = self._gate.belongs(of)
+        operates = rule.may(Action.OPERATE, of)
+        sees_all = operates or rule.may(Action.REVIEW, of)
+        if not sees_all and not rule.may(Action.READ, of):
+            raise ReadRefused(NOT_ALLOWED, of)
+        return await traces_of(
+            self.kafka,
+            self.installation,
+            self.keyring,
+            TraceQuery(
+                tenant=of,
+                since=since,
+                trace_id=trace_id,
+                memory_id=None if memory_id is None else MemoryId(memory_id),
+                kind=kind,
+            ),
+            may_see=lambda trace: sees_all or trace.principal == principal,
+            may_open=lambda trace: operates or trace.principal == principal,
+        )
