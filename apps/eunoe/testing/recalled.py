@@ -78,5 +78,6 @@ def sample_result(*records: RecalledMemory, **changes: Any) -> SearchResult:
         "policy_version": 1,
         "policy_hash": "0" * 64,
         "control_offset": 5,
+        "max_sensitivity": Sensitivity.RESTRICTED,
     }
     return SearchResult(records=records, **{**usual, **changes})
