@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eunoe.cli.failures import Exit
-from eunoe.cli.options import Call, common, run
+from eunoe.cli.options import Call, Seconds, common, run
 from eunoe.cli.showing import counts_table
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class BadSeedFile(click.ClickException):
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--no-wait", is_flag=True, help="Return when Kafka has the commands, without their outcomes.")
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Seconds.")
+@click.option("--timeout", type=Seconds(), default=60.0, show_default=True, help="For each outcome.")
 @click.option("--agent", help="For memory.yaml: which agent learned it.")
 @click.option("--purpose", "purposes", multiple=True, help="For memory.yaml: what it may be used for; repeatable.")
 @click.option("--ttl", help="For memory.yaml: how long its records last, such as P180D.")

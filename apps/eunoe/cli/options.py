@@ -82,9 +82,27 @@ def common(function: Callable[..., None]) -> Callable[..., None]:
 
 
 tenant_option = click.option("--tenant", required=True, help="Whose memory.")
-timeout_option = click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=15.0, show_default=True, help="Seconds to wait."
-)
+
+
+class Seconds(click.ParamType):
+    """How long to wait. click's own ranges let NaN and infinity through, and neither is ever over."""
+
+    name = "SECONDS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from eunoe.producers import checks
+        from eunoe.producers.errors import CallerError
+
+        try:
+            found = checks.seconds("timeout", float(value))
+        except CallerError as error:
+            self.fail(error.problem, param, ctx)
+        except ValueError:
+            self.fail("must be a number of seconds", param, ctx)
+        return found or self.fail("must be above 0", param, ctx)
+
+
+timeout_option = click.option("--timeout", type=Seconds(), default=15.0, show_default=True, help="How long to wait.")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

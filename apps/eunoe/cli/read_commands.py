@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eunoe.cli.failures import Exit
-from eunoe.cli.options import Call, common, run, tenant_option
+from eunoe.cli.options import Call, Seconds, common, run, tenant_option
 from eunoe.cli.performing import NO_OUTCOME
 from eunoe.cli.showing import (
     history_document,
@@ -52,7 +52,7 @@ class _Instant(click.ParamType):
 @click.option("--budget", type=click.IntRange(0), help="Tokens; what does not fit is skipped.")
 @click.option("--as-of", type=_Instant(), help="Judge expiry and validity at that time.")
 @click.option("--after", help="A token: wait until that write is in.")
-@click.option("--timeout", type=float, default=5.0, show_default=True, help="Seconds to wait for --after.")
+@click.option("--timeout", type=Seconds(), default=5.0, show_default=True, help="How long to wait for --after.")
 @common
 def search(call: Call, query: str, **given: Any) -> None:
     """What this agent may use now for this purpose, ranked. Exits 0 when nothing is found."""

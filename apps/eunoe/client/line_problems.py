@@ -20,13 +20,13 @@ from eunoe.schemas.values import (
 )
 
 NAME: Final = r"^[A-Za-z0-9._-]{1,64}\Z"
-UUID: Final = r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
+UUID: Final = r"^(?!00000000-0000-0000-0000-000000000000)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
 CODE: Final = r"^[a-z0-9_.-]{1,64}\Z"
 OPERATIONS: Final = ("remember", "correct", "promote", "reject", "confirm", "resolve", "retract", "forget", "readmit")
 
 _RULES: Final = {
     NAME: "must be 1 to 64 of A-Z a-z 0-9 . _ -",
-    UUID: "must be a UUID in lower case",
+    UUID: "must be a UUID in lower case, and not the nil UUID",
     CODE: "must be a code: 1 to 64 of a-z 0-9 . _ -",
 }
 _WHERE: Final = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`\Z")

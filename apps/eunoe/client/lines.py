@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from eunoe.client.line_problems import CODE, NAME, UUID, BadLine, described
+from eunoe.producers.checks import IDEMPOTENCY_CHARS, SUBJECT_CHARS
 from eunoe.schemas.durations import BadDuration, duration_millis
 from eunoe.schemas.ids import Millis, new_id
 from eunoe.schemas.values import (
@@ -33,6 +34,8 @@ LARGEST: Final = 2**31 - 1
 """Of a version or a place in a text."""
 Version = Annotated[int, Meta(ge=0, le=LARGEST)]
 Text = Annotated[str, Meta(min_length=1)]
+Subject = Annotated[str, Meta(min_length=1, max_length=SUBJECT_CHARS)]
+Key = Annotated[str, Meta(min_length=1, max_length=IDEMPOTENCY_CHARS)]
 Code = Annotated[str, Meta(pattern=CODE)]
 """Never free text: it stays on the log in the clear."""
 
@@ -78,8 +81,8 @@ class RememberLine(_Line, frozen=True, kw_only=True, tag="remember"):
     itself. Exactly one of ``ttl`` and ``expires_at`` must be there; that none is, is said where the policy is known."""
 
     agent: Name
-    subject: Text | None = None
-    about: tuple[Text, ...] = ()
+    subject: Subject | None = None
+    about: tuple[Subject, ...] = ()
     purposes: Annotated[tuple[Name, ...], Meta(min_length=1)]
     visibility: Visibility = Visibility.AGENT
     surfaces: tuple[Name, ...] = ()
@@ -107,7 +110,7 @@ class RememberLine(_Line, frozen=True, kw_only=True, tag="remember"):
     memory_id: Uuid | None = None
     supersedes: Uuid | None = None
     expected_version: Version = 0
-    idempotency_key: Text | None = None
+    idempotency_key: Key | None = None
 
 
 class CorrectLine(RememberLine, frozen=True, kw_only=True, tag="correct"):
@@ -120,7 +123,7 @@ class CorrectLine(RememberLine, frozen=True, kw_only=True, tag="correct"):
 class _RecordLine(_Line, frozen=True, kw_only=True):
     memory_id: Uuid
     expected_version: Version
-    idempotency_key: Text | None = None
+    idempotency_key: Key | None = None
 
 
 class PromoteLine(_RecordLine, frozen=True, kw_only=True, tag="promote"):
@@ -147,13 +150,13 @@ class ForgetLine(_Line, frozen=True, kw_only=True, tag="forget"):
     """One record (``memory_id``) or one person (``subject``), never both."""
 
     memory_id: Uuid | None = None
-    subject: Text | None = None
-    idempotency_key: Text | None = None
+    subject: Subject | None = None
+    idempotency_key: Key | None = None
 
 
 class ReadmitLine(_Line, frozen=True, kw_only=True, tag="readmit"):
-    subject: Text
-    idempotency_key: Text | None = None
+    subject: Subject
+    idempotency_key: Key | None = None
 
 
 Line = (

@@ -17,6 +17,16 @@ from eunoe.schemas.ids import Millis, is_name, is_uuid
 LAST: Final = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z, the last instant that every reader can print."""
 
+SUBJECT_CHARS: Final = 512
+"""Of a subject's name. It is only ever hashed, so the log would not mind: but whom a longer text names nobody will be
+able to say again in order to have it forgotten."""
+
+IDEMPOTENCY_CHARS: Final = 256
+"""Of an idempotency key; hashed as well. A longer one is a payload by mistake, which differs with every retry."""
+
+LONGEST_WAIT_S: Final = 86_400.0
+"""A day. A command without an outcome by then will have none."""
+
 _LARGEST: Final = 2**31 - 1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -51,6 +61,19 @@ def statement(field: str, value: object, limit: int) -> str:
     if len(found) > limit:
         raise TooLarge(field, limit, len(found))
     return found
+
+
+def short(field: str, value: object, limit: int) -> str:
+    """A text of at most ``limit`` characters."""
+    found = text(field, value)
+    if len(found) > limit:
+        raise TooLarge(field, limit, len(found))
+    return found
+
+
+def subject(field: str, value: object) -> str:
+    """The name by which a person is known to the author."""
+    return short(field, value, SUBJECT_CHARS)
 
 
 def name(field: str, value: object) -> str:
@@ -90,7 +113,7 @@ def code(field: str, value: object) -> str:
 
 def uuid(field: str, value: object) -> str:
     if not isinstance(value, str) or not is_uuid(value):
-        raise CallerError(field, "must be a UUID in lower case")
+        raise CallerError(field, "must be a UUID in lower case, and not the nil UUID")
     return value
 
 
@@ -132,6 +155,15 @@ def whole(field: str, value: object, least: int) -> int:
     if not least <= value <= _LARGEST:
         raise CallerError(field, f"must be from {least} to {_LARGEST}")
     return value
+
+
+def seconds(field: str, value: object) -> float:
+    """To wait: NaN and infinity would never be over."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _typed(field, "a number of seconds", value)
+    if not 0 <= value <= LONGEST_WAIT_S:
+        raise CallerError(field, f"must be from 0 to {LONGEST_WAIT_S:.0f} seconds")
+    return float(value)
 
 
 def instant(field: str, value: object) -> Millis:

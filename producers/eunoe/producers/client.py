@@ -65,8 +65,9 @@ class Sent:
         return self.command_id
 
     async def outcome(self, timeout: float) -> Outcome:
-        """What became of it. Raises `NotSent`, or what the source raises after ``timeout`` seconds: nothing is known
-        then, and asking again or sending again under the same command id is safe."""
+        """What became of it. Raises `CallerError` for ``timeout``, `NotSent`, or what the source raises after so many
+        seconds: nothing is known then, and asking again or sending again under the same command id is safe."""
+        checks.seconds("timeout", timeout)
         await self._delivery.written()
         return await _waited(self._outcomes, self.tenant, self.command_id, timeout)
 
@@ -215,6 +216,7 @@ class MemoryProducer:
 
     async def outcome(self, tenant: TenantId, command_id: CommandId, timeout: float) -> Outcome:
         """What became of a command that was sent before. Raises what the source raises after ``timeout`` seconds."""
+        checks.seconds("timeout", timeout)
         return await _waited(self._outcomes, tenant, command_id, timeout)
 
     async def _sealed(self, new: Proposal | Placed, asked: Asked) -> tuple[Placed, Draft, bytes]:
@@ -235,7 +237,7 @@ class MemoryProducer:
     async def _person(self, tenant: TenantId, subject: str | None, asked: Asked) -> tuple[Pseudonym, bytes]:
         checks.name("tenant", tenant)
         if subject is not None:
-            checks.text("subject", subject)
+            checks.subject("subject", subject)
         check_asked(asked)
         keys = await self._keys.tenant(tenant)
         return keys.pseudonym(subject), keys.idempotency_hash(_key_of(asked))

@@ -37,11 +37,11 @@ def place(proposal: Proposal, memory_id: MemoryId, policy: Policy | None, now: M
     ttl, expires_at = _end(proposal, rule, now)
     draft = _draft(proposal, MemoryId(checks.uuid("memory_id", memory_id)), limits, ttl, expires_at)
     body = _body(proposal, limits)
-    about = checks.texts("about", proposal.about, limits.about)
+    about = tuple(checks.subject("about", each) for each in checks.several("about", proposal.about, limits.about))
     alone = bool(about) or (rule is not None and rule.own_bucket)
     return Placed(
         tenant=TenantId(checks.name("tenant", proposal.tenant)),
-        subject=None if proposal.subject is None else checks.text("subject", proposal.subject),
+        subject=None if proposal.subject is None else checks.subject("subject", proposal.subject),
         about=about,
         bucket=own_bucket(memory_id) if alone else month_bucket(expires_at),
         body=body,
@@ -64,7 +64,7 @@ def seal(placed: Placed, keys: TenantKeys, cipher: DataCipher) -> Draft:
 def check_asked(asked: Asked) -> None:
     """Raises `CallerError`."""
     if asked.idempotency_key is not None:
-        checks.text("idempotency_key", asked.idempotency_key)
+        checks.short("idempotency_key", asked.idempotency_key, checks.IDEMPOTENCY_CHARS)
     if asked.command_id is not None:
         checks.uuid("command_id", asked.command_id)
     if asked.causation is not None:

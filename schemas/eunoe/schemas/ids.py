@@ -32,6 +32,8 @@ Millis = NewType("Millis", int)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+NIL: Final = "00000000-0000-0000-0000-000000000000"
+"""In the form of a UUID and the id of nothing: what a program sends that forgot to set one."""
 _NAMESPACE: Final = uuid.UUID("6f1d3c1e-6f0a-5c0f-9b0e-0d7f5d6c6e01")
 
 
@@ -41,8 +43,8 @@ def is_name(text: str) -> bool:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether ``text`` is a UUID in canonical lower-case form."""
-    return _UUID.fullmatch(text) is not None
+    """Whether ``text`` is a UUID in canonical lower-case form that may be an id: any but the nil UUID."""
+    return _UUID.fullmatch(text) is not None and text != NIL
 
 
 def uuid7(at: Millis, random: bytes) -> str:

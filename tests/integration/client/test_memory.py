@@ -12,9 +12,9 @@ from eunoe.client.line_problems import BadLine
 from eunoe.client.memory import Memory
 from eunoe.crypto.errors import WrongKek
 from eunoe.crypto.kek import create_key_file
-from eunoe.producers.errors import NoKeyYet, TooLarge
+from eunoe.producers.errors import CallerError, NoKeyYet, TooLarge
 from eunoe.readmodels.errors import NoOutcome
-from eunoe.readmodels.recall.errors import ReadRefused
+from eunoe.readmodels.recall.errors import BadScope, ReadRefused
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.control_state import switch_body
@@ -65,6 +65,11 @@ async def test_a_field_that_is_wrong_is_named_before_anything_is_sent(memory: Me
         await memory.remember("x", colour="red", **WHERE)
     with pytest.raises(TooLarge, match="statement"):
         await memory.remember("x" * 4_001, **WHERE)
+    for wait in (float("nan"), float("inf"), -1.0):
+        with pytest.raises(CallerError, match="timeout"):
+            await memory.remember("x", timeout=wait, **WHERE)
+        with pytest.raises(BadScope, match="timeout"):
+            await memory.search("x", timeout=wait, **SCOPE)
 
 
 async def test_a_file_is_sent_in_order_so_a_line_may_build_on_the_one_before(memory: Memory) -> None:

@@ -12,6 +12,7 @@ import click
 import pytest
 
 from eunoe.cli.main import COMMANDS, cli, main
+from eunoe.schemas.ids import NIL
 
 THE_ISSUE = frozenset(
     [
@@ -77,6 +78,22 @@ def test_no_provenance_is_made_up(
         assert sent.pop()["source"][field] in ("x", ["x"])
 
 
+@pytest.mark.parametrize("wait", ["nan", "inf", "-1", "0", "1e9", "soon"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("forget", "--tenant", "t", "--subject", "s"),
+        ("search", "x", "--tenant", "t", "--agent", "a", "--purpose", "p"),
+        ("ingest", "/dev/null"),
+    ],
+)
+def test_a_wait_that_is_never_over_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str], command: tuple[str, ...], wait: str
+) -> None:
+    code, _, err = call(capsys, *command, "--timeout", wait)
+    assert (code, "--timeout" in err) == (2, True), err
+
+
 def test_help_answers_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
     code = "import sys; sys.argv = ['eunoe', '--help']\nfrom eunoe.cli.main import main\ntry: main()\nfinally: "
     code += "print([m for m in ('aiokafka', 'redis', 'faust', 'rich', 'cryptography') if m in sys.modules])"
@@ -101,6 +118,10 @@ def test_help_answers_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
         ("remember", "x", "--tenant", "t", "--agent", "a", "--purpose", "p", "--uri", "u", "--confidence", "nan"),
         ("remember", "x", "--tenant", "t", "--agent", "a", "--purpose", "p", "--uri", "u", "--ttl", "P1Y"),
         ("remember", "  ", "--tenant", "t", "--agent", "a", "--purpose", "p", "--uri", "u"),
+        ("forget", "--tenant", "t", "--subject", "s" * 513),
+        ("forget", "--tenant", "t", "--subject", "s", "--idempotency-key", "k" * 257),
+        ("forget", "--tenant", "t", "--memory", NIL),
+        ("promote", NIL, "--tenant", "t", "--expected-version", "1"),
         ("promote", "no-id", "--tenant", "t", "--expected-version", "1"),
         (
             "reject",

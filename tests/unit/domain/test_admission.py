@@ -37,6 +37,7 @@ def key(scenario: Scenario) -> KeyId:
 
 FAULTS = [
     ({"memory_id": "not-an-id"}, Reason.INVALID_FIELD, "memory_id"),
+    ({"memory_id": "00000000-0000-0000-0000-000000000000"}, Reason.INVALID_FIELD, "memory_id"),
     ({"memory_id": memory("m").upper()}, Reason.INVALID_FIELD, "memory_id"),
     ({"agent": ""}, Reason.INVALID_FIELD, "agent"),
     ({"agent": "a:b"}, Reason.INVALID_FIELD, "agent"),

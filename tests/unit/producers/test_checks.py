@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from eunoe.producers.checks import LONGEST_WAIT_S, seconds
 from eunoe.producers.drafts import check_asked, place
 from eunoe.producers.errors import CallerError, TooLarge
 from eunoe.producers.proposal import Asked, Placed, Proposal
 from eunoe.runtime.errors import CallerFault
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import Answers, EvidenceSpan
-from eunoe.schemas.ids import AgentId, CommandId, MemoryId, Millis, TenantId
+from eunoe.schemas.ids import NIL, AgentId, CommandId, MemoryId, Millis, TenantId
 from eunoe.schemas.values import Sensitivity, SourceKind, Visibility
 
 NOW = Millis(1_796_000_000_000)
@@ -42,6 +43,8 @@ REFUSED: list[tuple[str, object, str]] = [
     ("subject", "", "is empty"),
     ("subject", SURROGATE, "holds a lone surrogate"),
     ("subject", 17, "must be a text, not int"),
+    ("subject", "x" * 513, "513 is above the limit of 512"),
+    ("about", ["x" * 513], "513 is above the limit of 512"),
     ("about", CANARY, "must be a list, not str"),
     ("about", [SURROGATE], "holds a lone surrogate"),
     ("about", [""], "is empty"),
@@ -163,7 +166,7 @@ def test_a_body_above_its_limit_is_refused_although_each_part_is_not() -> None:
     assert caught.value.field == "body"
 
 
-@pytest.mark.parametrize("memory_id", ["", CANARY, UUID_IN_CAPITALS, None, 5])
+@pytest.mark.parametrize("memory_id", ["", CANARY, UUID_IN_CAPITALS, NIL, None, 5])
 def test_a_memory_id_is_a_uuid_in_lower_case(memory_id: Any) -> None:
     with pytest.raises(CallerError, match=r"^memory_id: must be a UUID"):
         place(GOOD, memory_id, None, NOW)
@@ -200,6 +203,8 @@ def test_text_of_any_script_is_kept_as_it_is() -> None:
     [
         (Asked(idempotency_key=""), "idempotency_key"),
         (Asked(idempotency_key=SURROGATE), "idempotency_key"),
+        (Asked(idempotency_key="k" * 257), "idempotency_key"),
+        (Asked(command_id=CommandId(NIL)), "command_id"),
         (Asked(command_id=CommandId(CANARY)), "command_id"),
         (Asked(causation=f"{CANARY} {CANARY}"), "causation"),
         (Asked(correlation=f"{CANARY} {CANARY}"), "correlation"),
@@ -212,6 +217,18 @@ def test_the_circumstances_of_a_command_are_checked_too(asked: Asked, field: str
         check_asked(asked)
     assert caught.value.field == field
     assert CANARY not in str(caught.value)
+
+
+def test_a_name_and_a_key_may_be_as_long_as_the_limit() -> None:
+    assert placed(subject="x" * 512, about=["y" * 512]).subject == "x" * 512
+    check_asked(Asked(idempotency_key="k" * 256))
+
+
+@pytest.mark.parametrize("wait", [float("nan"), float("inf"), -1, LONGEST_WAIT_S + 1, True, "5", None])
+def test_nobody_waits_for_ever_or_no_time_at_all(wait: object) -> None:
+    with pytest.raises(CallerError, match=r"^timeout: must be"):
+        seconds("timeout", wait)
+    assert (seconds("timeout", 0), seconds("timeout", 15)) == (0.0, 15.0)
 
 
 def test_good_circumstances_pass() -> None:

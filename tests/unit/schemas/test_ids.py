@@ -5,7 +5,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.schemas.ids import Millis, derived_id, is_uuid, uuid7
+from eunoe.schemas.ids import NIL, Millis, derived_id, is_uuid, uuid7
 
 _TEXT = st.text(st.characters(codec="utf-8"))
 
@@ -14,6 +14,12 @@ _TEXT = st.text(st.characters(codec="utf-8"))
 def test_a_derived_id_is_the_uuid5_of_its_parts(parts: list[str]) -> None:
     namespace = uuid.UUID("6f1d3c1e-6f0a-5c0f-9b0e-0d7f5d6c6e01")
     assert derived_id(*parts) == str(uuid.uuid5(namespace, "\x1f".join(parts)))
+
+
+def test_the_nil_uuid_is_no_id_and_its_neighbours_are() -> None:
+    assert not is_uuid(NIL)
+    assert is_uuid(NIL[:-1] + "1")
+    assert is_uuid("1" + NIL[1:])
 
 
 @given(st.integers(0, 2**48 - 1), st.binary(min_size=10, max_size=10))
