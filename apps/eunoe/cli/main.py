@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "confirm": ("eunoe.cli.record_commands:confirm", "Stand behind a proposed memory."),
     "resolve": ("eunoe.cli.record_commands:resolve", "Answer a conflict: this memory holds."),
     "retract": ("eunoe.cli.record_commands:retract", "Take a memory back."),
+    "review": ("eunoe.cli.review_commands:review", "What waits for a person: list, show, approve, reject."),
     "forget": ("eunoe.cli.forget_commands:forget", "Render a memory, or all about a person, unreadable."),
     "readmit": ("eunoe.cli.forget_commands:readmit", "Allow new memories about a forgotten person."),
     "search": ("eunoe.cli.read_commands:search", "What an agent may use now, ranked."),
@@ -39,7 +40,20 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 """Where each command is, and its line in the help."""
 
 _NESTED: Final = frozenset(
-    {"apply", "check", "show", "set", "simulate", "decide", "project", "search", "end-to-end", "locomo"}
+    {
+        "list",
+        "approve",
+        "apply",
+        "check",
+        "show",
+        "set",
+        "simulate",
+        "decide",
+        "project",
+        "search",
+        "end-to-end",
+        "locomo",
+    }
 )
 _PLACES: Final = frozenset(COMMANDS) | _NESTED
 

@@ -10,10 +10,10 @@ from typing import Final
 from msgspec import Struct
 from redis.asyncio import Redis
 
-from eunoe.readmodels.recall.errors import BadScope
+from eunoe.readmodels.recall.errors import BadScope, TooStale
 from eunoe.readmodels.review import NAME, ReviewNames
 from eunoe.readmodels.review_items import CONFLICT, Conflict, Contested, Item, Page, Waiting, unpacked
-from eunoe.readmodels.store import answers, ask, text
+from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.events import SubjectRef
@@ -60,14 +60,24 @@ class _Kept(Struct, frozen=True, kw_only=True):
 
 
 class ReviewReader:
-    """Answers from the model; raises `StoreUnavailable`, or `Undecodable` for what a newer version stored."""
+    """Answers from the model; raises `StoreUnavailable`, or `Undecodable` for what a newer version stored.
+
+    ``max_lag`` (ms): fails closed with `TooStale` where the model may lag more, for it would not know of an erasure.
+    """
 
     def __init__(
-        self, redis: Redis, installation: Installation, clock: Callable[[], Millis], generation: int = 1
+        self,
+        redis: Redis,
+        installation: Installation,
+        clock: Callable[[], Millis],
+        *,
+        max_lag: int | None = None,
+        generation: int = 1,
     ) -> None:
         self._redis = redis
         self._installation = installation
         self._clock = clock
+        self._max_lag = max_lag
         self._generation = generation
 
     async def page(self, tenant: TenantId, wanted: Wanted, limit: int, cursor: str | None = None) -> Page:
@@ -77,9 +87,8 @@ class ReviewReader:
         found: list[Item] = []
         examined, more = 0, True
         with answers("reading the review queue"):
-            mark, waiting = await ask(
-                self._redis, ("HGET", names.prefix.watermark, "position"), ("ZCARD", names.queue(tenant))
-            )
+            position = await self._fresh(names)
+            waiting = (await ask(self._redis, ("ZCARD", names.queue(tenant))))[0]
             while more and len(found) < limit:
                 members = await self._members(names, tenant, last)
                 due = [each for each in members if each[0] <= until]
@@ -96,13 +105,14 @@ class ReviewReader:
             cursor=f"{last[0]}:{last[1]}" if more and last is not None else None,
             waiting=int(waiting),
             examined=examined,
-            position=Offset(int(mark or 0)),
+            position=position,
         )
 
     async def waiting(self, tenant: TenantId, memory_id: MemoryId) -> Waiting | None:
         """The quarantined record; None where it does not wait (any more)."""
         names = self._names(tenant)
         with answers("reading the review queue"):
+            await self._fresh(names)
             kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
         if kept is None or kept.waiting is None or kept.waiting.item.expires_at <= self._clock():
             return None
@@ -112,6 +122,7 @@ class ReviewReader:
         """The open conflict that the record is part of, or None."""
         names = self._names(tenant)
         with answers("reading the review queue"):
+            await self._fresh(names)
             kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
             if kept is None or not kept.claim:
                 return None
@@ -122,6 +133,15 @@ class ReviewReader:
         if found is None or memory_id not in {each.memory_id for each in found[0].members}:
             return None
         return found[0]
+
+    async def _fresh(self, names: ReviewNames) -> Offset:
+        """How far the model is. Raises `TooStale`."""
+        marks = texts((await ask(self._redis, ("HGETALL", names.prefix.watermark)))[0])
+        caught_up, allowed = marks.get("caught_up_at"), self._max_lag
+        lag = None if caught_up is None else max(0, self._clock() - int(caught_up))
+        if allowed is not None and (lag is None or lag > allowed):
+            raise TooStale(names.prefix.partition, lag, allowed)
+        return Offset(int(marks.get("position", 0)))
 
     def _names(self, tenant: TenantId) -> ReviewNames:
         partition = self._installation.partition_of(tenant)

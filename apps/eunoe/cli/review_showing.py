@@ -1,0 +1,216 @@
+"""How the review queue looks: as JSON documents, and for people in at most 100 columns.
+
+A text that waits is nobody's friend: what a terminal would obey or hide (escape sequences, bidirectional marks, tags,
+zero-width characters) is written out, so that a reviewer sees it.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from eunoe.cli.showing import instant
+from eunoe.client.review_shown import Changed, Relation, ShownConflict, ShownQuarantined
+from eunoe.readmodels.review_items import Conflict
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from eunoe.client.review_shown import Change, Compared, Member, Shown
+    from eunoe.readmodels.recall.result import RecalledMemory
+    from eunoe.readmodels.review_items import Item, Page, Quarantined
+    from eunoe.schemas.ids import Millis
+
+WIDTH: Final = 100
+_INSTANTS: Final = frozenset(
+    {"queued_at", "reviewable_at", "observed_at", "created_at", "valid_from", "valid_until", "expires_at"}
+)
+_NAMES: Final = {"memory_class": "class", "claim_key": "key", "age": "age_ms", "wait": "wait_ms"}
+_PARTS: Final = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_MARKS: Final = {Changed.SAME: ("", ""), Changed.REMOVED: ("[-", "-]"), Changed.ADDED: ("{+", "+}")}
+
+
+def page_document(page: "Page") -> dict[str, Any]:
+    """``items``, ``cursor``, ``waiting``, ``examined``, ``position``."""
+    document: dict[str, Any] = _told(msgspec.to_builtins(page))
+    return document
+
+
+def shown_document(shown: "Shown") -> dict[str, Any]:
+    document: dict[str, Any] = _told(msgspec.to_builtins(shown))
+    return document
+
+
+def page_table(page: "Page", now: "Millis") -> "Table | str":
+    if not page.items:
+        return f"Nothing waits{'' if not page.waiting else ' that fits'}.  In the queue: {page.waiting}"
+    from rich.table import Table
+
+    more = "" if page.cursor is None else f"  more: --cursor {page.cursor}"
+    table = Table("waits", caption=f"in the queue {page.waiting}{more}", width=WIDTH)
+    table.add_column("memory", no_wrap=True, min_width=36)
+    table.add_column("why")
+    table.add_column("what")
+    for each in page.items:
+        table.add_row(words(now - each.queued_at), *_row(each, now))
+    return table
+
+
+def words(span: int) -> str:
+    """A span of milliseconds by its largest unit, rounded down: ``3 hours``."""
+    for name, size in _PARTS:
+        count = span // size
+        if count > 0:
+            return f"{count} {name}{'' if count == 1 else 's'}"
+    return "moments"
+
+
+def visible(text: str) -> str:
+    """``text`` with everything written out that a terminal would not show as it is."""
+    return "".join(
+        f"\\u{{{ord(each):04x}}}" if unicodedata.category(each) in _HIDDEN and each not in "\n\t" else each
+        for each in text
+    )
+
+
+def shown_text(shown: "Shown", tenant: str) -> "RenderableType":
+    """For people; the exact ids and versions to decide about at its end."""
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = _conflict(shown, tenant) if isinstance(shown, ShownConflict) else _quarantined(shown, tenant)
+    return Group(*(Text(each) for each in lines))
+
+
+def _row(item: "Item", now: "Millis") -> tuple[str, str, str]:
+    if isinstance(item, Conflict):
+        ids = "\n".join(f"{each.memory_id}\n  version {each.version}" for each in item.members)
+        return ids, "conflict", f"{len(item.members)} memories\nsubject {item.subject[:8]}"
+    wait = item.reviewable_at - now
+    why = [*item.reasons, *([f"not before {words(wait)} from now"] if wait > 0 else [])]
+    what = (f"{item.source_kind} by {item.agent}", f"{item.kind}, {item.sensitivity}", f"subject {item.subject[:8]}")
+    return f"{item.memory_id}\nversion {item.version}", "\n".join(why), "\n".join(what)
+
+
+def _quarantined(shown: ShownQuarantined, tenant: str) -> Iterable[str]:
+    item, body = shown.item, shown.body
+    yield f"Quarantined memory {item.memory_id}, version {item.version}, waits for {words(shown.age)}"
+    yield ""
+    yield f"  {visible(body.statement)}" if body is not None else f"  (withheld: {shown.withheld})"
+    yield ""
+    yield from _listed("source", _source(shown))
+    yield from _listed("about", _about(item))
+    yield from _listed("scope", _scope(item))
+    found = [f"{each.detector} found {each.rule}: {each.verdict}" for each in item.findings]
+    influence = ["would change rules, permissions or routing"] if item.policy_influence else []
+    yield from _listed("waits for", [", ".join(item.reasons), *found, *influence])
+    for compared in shown.compared:
+        yield from _compared(compared)
+    if body is not None:
+        yield from _corroborating(shown.corroborating)
+    when = f"in {words(shown.wait)}, from {instant(item.reviewable_at)}" if shown.wait else "now"
+    yield from _listed("may be approved", [when])
+    yield ""
+    yield shown.notice
+    yield f"  eunoe review approve {shown.decide} --tenant {tenant}"
+    yield f"  eunoe review reject {shown.decide} --tenant {tenant} --reason CODE"
+
+
+def _conflict(shown: ShownConflict, tenant: str) -> Iterable[str]:
+    yield f"Open conflict of {len(shown.members)} memories on one claim, for {words(shown.age)}"
+    for each in shown.members:
+        yield ""
+        yield from _member(each)
+    yield ""
+    yield shown.notice
+    for each in shown.members:
+        yield f"  eunoe resolve {each.memory_id} --expected-version {each.version} --tenant {tenant}"
+
+
+def _member(member: "Member") -> Iterable[str]:
+    yield f"{member.memory_id}, version {member.version}"
+    if member.record is None:
+        yield "  (withheld)"
+        return
+    yield f"  {visible(member.record.statement)}"
+    yield f"  {_record(member.record)}"
+    if member.diff:
+        yield f"  {_diff(member.diff)}"
+
+
+def _compared(compared: "Compared") -> Iterable[str]:
+    does = "would replace" if compared.relation is Relation.REPLACES else "contradicts"
+    said = [f"{compared.memory_id}, version {compared.version}"]
+    if compared.record is None:
+        said.append("(withheld)")
+    else:
+        said += [visible(compared.record.statement), _record(compared.record)]
+        said += [_diff(compared.diff)] if compared.diff else []
+    yield from _listed(does, said)
+
+
+def _corroborating(records: "Sequence[RecalledMemory]") -> Iterable[str]:
+    said = [f"{each.memory_id}: {visible(each.statement)} ({_record(each)})" for each in records]
+    yield from _listed("in use beside it", said or ["nothing of this subject and scope shares its words"])
+
+
+def _source(shown: ShownQuarantined) -> Iterable[str]:
+    item, body = shown.item, shown.body
+    yield f"{item.source_kind}, by {item.principal} for agent {item.agent}, judged by policy {item.policy_version}"
+    if item.observed_at is not None:
+        yield f"observed {instant(item.observed_at)}"
+    if body is None:
+        return
+    named = {"at": body.source_uri, "provenance": body.provenance, "external id": body.external_id}
+    for name, value in named.items():
+        if value is not None:
+            yield f"{name} {visible(value)}"
+    if body.event_ids:
+        yield f"events {visible(', '.join(body.event_ids))}"
+    if not (body.source_uri or body.provenance or body.event_ids):
+        yield "no provenance"
+
+
+def _about(item: "Quarantined") -> Iterable[str]:
+    others = f", and {len(item.about)} more" if item.about else ""
+    yield f"subject {item.subject}{others}"
+
+
+def _scope(item: "Quarantined") -> Iterable[str]:
+    shown_on = f", only on {', '.join(item.surfaces)}" if item.surfaces else ""
+    yield f"{item.kind} ({item.memory_class}), {item.visibility}, for {', '.join(item.purposes)}{shown_on}"
+    yield f"{item.sensitivity}, trust {item.trust}, {item.confirmation}, confidence {item.confidence:g}"
+    yield f"expires {instant(item.expires_at)}"
+    if item.circumstances:
+        yield f"declared {', '.join(item.circumstances)}"
+
+
+def _record(record: "RecalledMemory") -> str:
+    return f"{record.source_kind}, trust {record.trust}, {record.confirmation}, since {instant(record.created_at)}"
+
+
+def _diff(changes: "Sequence[Change]") -> str:
+    """Word by word: ``[-taken out-]{+put in+}``."""
+    return "".join(f"{_MARKS[each.change][0]}{visible(each.text)}{_MARKS[each.change][1]}" for each in changes)
+
+
+def _listed(title: str, lines: Iterable[str]) -> Iterable[str]:
+    for number, line in enumerate(lines):
+        yield f"{title if number == 0 else '':<17}{line}"
+
+
+def _told(value: Any) -> Any:
+    """A document with instants as text, and the names that the other commands use."""
+    match value:
+        case dict():
+            return {
+                _NAMES.get(name, name): instant(each) if name in _INSTANTS else _told(each)
+                for name, each in value.items()
+            }
+        case list() | tuple():
+            return [_told(each) for each in value]
+        case _:
+            return value
