@@ -324,7 +324,8 @@ def test_down_stops_exactly_what_up_started(eunoe: Eunoe) -> None:
     assert eunoe.json("down").document == {"stopped": ["worker", "kafka", "redis"], "provider": "local"}
     assert eunoe.json("down").document["stopped"] == []
     assert eunoe.json("status").code == 3
-    assert eunoe.json("search", "x", *SCOPE).code in (2, 3)  # what `up` had left for other commands is gone, too
+    away = eunoe.json("search", "x", *SCOPE)  # what `up` had left for other commands is gone, too
+    assert (away.code, away.document["error"]) == (3, "NoStackHere")
 
 
 def page(port: int, name: str) -> str | None:

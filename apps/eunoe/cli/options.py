@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from eunoe.stack.found import settings_file
 from eunoe.stack.places import stack_directory
 
 if TYPE_CHECKING:
@@ -32,14 +31,14 @@ class Call:
     principal: str | None
 
     def settings(self) -> "Settings":
-        """Variables, `--config`, then what `eunoe up` left behind. Raises `SettingsError`."""
-        from eunoe.runtime.settings import load_settings
+        """Variables, `--config`, then what `eunoe up` left behind. Raises `NoStackHere` or `SettingsError`."""
         from eunoe.schemas.ids import PrincipalName
+        from eunoe.stack.found import stack_settings
 
         environ = dict(os.environ)
         if self.principal is not None:
             environ["EUNOE_PRINCIPAL"] = self.principal
-        settings = load_settings(environ, self.config, fallback=settings_file(stack_directory()))
+        settings = stack_settings(environ, self.config, stack_directory())
         if self.principal is None:
             return settings
         return replace(settings, principal=PrincipalName(self.principal))

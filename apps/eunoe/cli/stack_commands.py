@@ -23,7 +23,14 @@ from eunoe.stack.choose import choose_stack, named_stack
 from eunoe.stack.development import SECRETS_FOLDER, apply_development, remembered
 from eunoe.stack.errors import StackError, UnknownProvider
 from eunoe.stack.external import without_credentials
-from eunoe.stack.found import forget_stack, remember_settings, remember_stack, remembered_stack, settings_file
+from eunoe.stack.found import (
+    forget_stack,
+    remember_settings,
+    remember_stack,
+    remembered_stack,
+    settings_file,
+    stack_settings,
+)
 from eunoe.stack.places import stack_directory
 from eunoe.stack.provider import Endpoints, ServiceStatus
 from eunoe.stack.worker_process import WorkerProcess
@@ -49,7 +56,7 @@ _config_option = click.option(
 def up(as_json: bool, config: Path | None, no_workers: bool) -> None:
     """Start Kafka, Redis and a worker (or find those that run), create the topics, and say where they are."""
     with _exit_codes(as_json):
-        settings = _settings(config)
+        settings = load_settings(os.environ, config, fallback=settings_file(stack_directory()))
         with _errors.status("Starting Kafka and Redis (the first time downloads about 58 MB) …"):
             endpoints = choose_stack().up()
             remember_stack(endpoints)
@@ -123,7 +130,7 @@ def topics() -> None:
 def apply(as_json: bool, config: Path | None, partitions: int | None, replication: int) -> None:
     """Create the topics that are missing, check the others, and open the log. Changes nothing that exists."""
     with _exit_codes(as_json):
-        settings = _settings(config)
+        settings = stack_settings(os.environ, config, stack_directory())
         if partitions is not None:
             settings = replace(settings, partitions=partitions)
         applied, installation = asyncio.run(_apply(settings, replication))
@@ -174,10 +181,6 @@ async def _apply(settings: Settings, replication: int) -> tuple[TopicsApplied, I
     async with Redis.from_url(settings.redis) as redis:
         await bind_redis(redis, installation)
     return applied, installation
-
-
-def _settings(config: Path | None) -> Settings:
-    return load_settings(os.environ, config, fallback=settings_file(stack_directory()))
 
 
 def _table(services: tuple[ServiceStatus, ...]) -> Table:

@@ -26,6 +26,17 @@ class StackUnavailable(StackError):
         super().__init__("\n".join(["no Kafka and Redis could be had; tried:", *lines]))
 
 
+class NoStackHere(StackError):
+    """Nothing says where Kafka and Redis are: no stack was started for this folder, and no setting names them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        super().__init__(
+            f"no stack is running here (looked in {directory}): start one with `eunoe up`, or say where Kafka and "
+            "Redis are with EUNOE_KAFKA and EUNOE_REDIS, or with --config FILE"
+        )
+
+
 class UnknownProvider(StackError):
     """``EUNOE_STACK`` names a provider that does not exist."""
 

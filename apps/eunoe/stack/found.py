@@ -9,14 +9,28 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from eunoe.runtime.settings import Settings, load_settings
+from eunoe.stack.errors import NoStackHere
 from eunoe.stack.provider import PROVIDERS, Endpoints
 
 _FILE = "stack.json"
 
 
 def settings_file(directory: Path) -> Path:
-    """The ``fallback`` of ``load_settings`` for everything that runs against the stack of ``directory``."""
+    """What `up` left, for `stack_settings`."""
     return directory / "settings.toml"
+
+
+def stack_settings(environ: Mapping[str, str], config: Path | None, directory: Path) -> Settings:
+    """The settings of a command that needs Kafka or Redis: variables, ``config``, then what `up` left in ``directory``.
+
+    Raises `NoStackHere` where none of them says where those are, and `SettingsError`.
+    """
+    left = settings_file(directory)
+    named = any(environ.get(each) for each in ("EUNOE_KAFKA", "EUNOE_REDIS"))
+    if not (named or config is not None or left.is_file()):
+        raise NoStackHere(directory)
+    return load_settings(environ, config, fallback=left)
 
 
 def remember_stack(endpoints: Endpoints) -> None:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -92,6 +93,32 @@ def test_a_wait_that_is_never_over_is_wrong_usage(
 ) -> None:
     code, _, err = call(capsys, *command, "--timeout", wait)
     assert (code, "--timeout" in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search", "x", "--tenant", "t", "--agent", "a", "--purpose", "p"),
+        ("forget", "--tenant", "t", "--subject", "s", "--as", "dev-officer"),
+        ("policy", "show"),
+        ("topics", "apply"),
+        ("worker",),
+    ],
+)
+def test_without_a_stack_it_is_said_what_to_start(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    for name in [each for each in os.environ if each.startswith("EUNOE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(capsys, *command, "--json")
+    assert (code, json.loads(out)["error"]) == (3, "NoStackHere"), err
+    assert all(each in " ".join(err.split()) for each in ("eunoe up", "EUNOE_KAFKA", "EUNOE_REDIS"))
+    # Who names a place is believed, and told what else is missing.
+    monkeypatch.setenv("EUNOE_KAFKA", "127.0.0.1:1")
+    if command[0] == "search":
+        code, _, err = call(capsys, *command, "--json")
+        assert (code, "EUNOE_PRINCIPAL" in err) == (2, True)
 
 
 def test_help_answers_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
