@@ -24,6 +24,7 @@ from eunoe.schemas.envelope import Envelope
 from eunoe.schemas.errors import Undecodable, UnknownSchema
 from eunoe.schemas.events import Event, EventHeader, Fact
 from eunoe.schemas.keys import KeyRecord
+from eunoe.schemas.receipts import ReceiptRecord
 from eunoe.schemas.traces import Trace
 
 T = TypeVar("T")
@@ -144,3 +145,4 @@ ENVELOPES: Final = _struct_codec("envelope", Envelope)
 KEY_RECORDS: Final = _struct_codec("key", KeyRecord)
 CONTROL_RECORDS: Final = _struct_codec("control", ControlRecord)
 TRACES: Final = _struct_codec("trace", Trace)
+RECEIPTS: Final = _struct_codec("receipt", ReceiptRecord)

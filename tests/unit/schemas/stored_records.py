@@ -23,6 +23,7 @@ from eunoe.schemas.control import ControlRecord
 from eunoe.schemas.envelope import Envelope
 from eunoe.schemas.events import Fact
 from eunoe.schemas.ids import Bucket, CommandId, KeyId, LogId, MemoryId, MessageId, Offset, PrincipalName, SecretId
+from eunoe.schemas.receipts import ReceiptRecord, receipt_body
 from eunoe.schemas.values import Trust, Verdict
 from eunoe.testing.samples import (
     SAMPLE_SUBJECT,
@@ -167,6 +168,13 @@ def _others() -> Mapping[codec.Codec[Any], Any]:
             mac=b"m" * 32,
         ),
         codec.KEY_RECORDS: sample_key(_LOG, KeyKind.DATA),
+        codec.RECEIPTS: ReceiptRecord(
+            log_id=_LOG,
+            sequence=7,
+            body=receipt_body({"stage": "logical", "checks": [{"check": "closed", "passed": True, "count": 3}]}),
+            signer=SecretId("attest-1"),
+            signature=b"s" * 64,
+        ),
         codec.CONTROL_RECORDS: ControlRecord(
             name="switch/acme",
             body=b'{"reads": true, "writes": false}',

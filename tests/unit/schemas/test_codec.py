@@ -8,13 +8,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eunoe.schemas.codec import BODIES, COMMANDS, CONTROL_RECORDS, ENVELOPES, EVENTS, KEY_RECORDS, TRACES, Codec
+from eunoe.schemas.codec import (
+    BODIES,
+    COMMANDS,
+    CONTROL_RECORDS,
+    ENVELOPES,
+    EVENTS,
+    KEY_RECORDS,
+    RECEIPTS,
+    TRACES,
+    Codec,
+)
 from eunoe.schemas.commands import Command, Draft, MemoryBody, RememberMemory
 from eunoe.schemas.control import ControlRecord
 from eunoe.schemas.envelope import Envelope
 from eunoe.schemas.errors import SchemaError, Undecodable, UnknownSchema
 from eunoe.schemas.events import Event, EventHeader, Fact
 from eunoe.schemas.keys import KeyRecord
+from eunoe.schemas.receipts import ReceiptRecord
 from eunoe.schemas.traces import Trace
 from eunoe.testing.samples import SAMPLE_TENANT, sample_draft
 from unit.schemas.any_record import any_of
@@ -27,6 +38,7 @@ CODECS: list[tuple[Codec[Any], st.SearchStrategy[Any]]] = [
     (KEY_RECORDS, any_of(KeyRecord)),
     (CONTROL_RECORDS, any_of(ControlRecord)),
     (TRACES, any_of(Trace)),
+    (RECEIPTS, any_of(ReceiptRecord)),
 ]
 each_codec = pytest.mark.parametrize(("codec", "records"), CODECS, ids=[codec.name for codec, _ in CODECS])
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.schemas.codec import BODIES, COMMANDS, CONTROL_RECORDS, ENVELOPES, EVENTS, KEY_RECORDS, TRACES
 from unit.schemas.stored_records import FOLDER, Stored, as_json, stored_records
 
-CODECS = {each.name: each for each in (COMMANDS, EVENTS, BODIES, ENVELOPES, KEY_RECORDS, CONTROL_RECORDS, TRACES)}
+CODECS = {each.codec.name: each.codec for each in stored_records()}
 FILES = sorted(FOLDER.glob("*.bin"))
 
 

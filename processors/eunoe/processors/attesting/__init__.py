@@ -1,0 +1,1 @@
+"""Proving an erasure: checks, receipts, and the erasure ledger outside the cluster."""
