@@ -19,8 +19,8 @@ _SEGMENT: Final = ".log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentScan:
-    """``size``: bytes looked at. ``values``: record keys (of those asked for) that were found with a value; ``tombstones``: how many of those
-    asked for were found without one. ``needles``: indexes of the byte strings that were found in any file."""
+    """``size``: bytes looked at. ``values``: record keys (of those asked for) that were found with a value;
+    ``tombstones``: how many records of those asked for have none. ``needles``: indexes of the byte strings found."""
 
     files: int
     size: int
