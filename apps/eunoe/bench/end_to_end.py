@@ -1,6 +1,6 @@
-"""Published → retrievable: a worker in a process of its own, a client here, half of what the slowest stage can do.
+"""Published → retrievable: the workers that `eunoe up` starts, a client here, half of what the slowest stage can do.
 
-First the stages' capacity: a backlog is written while no worker runs, then a worker drains it, all its stages at once.
+First the stages' capacity: a backlog is written while no worker runs, then the workers drain it, all stages at once.
 The stage that finishes last is the slowest, at the rate that everything beside it leaves it. Then an open loop at half
 of that rate; each time counts from when the command was due, so a publisher that falls behind hides nothing.
 """
@@ -23,7 +23,7 @@ from eunoe.producers.client import Sent
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
-from eunoe.stack.worker_process import WorkerProcess
+from eunoe.stack.worker_process import Workers
 
 _AGENT: Final = "bench-bot"
 _PURPOSE: Final = "bench"
@@ -38,7 +38,7 @@ Progress = Callable[[str], None]
 
 
 class WorkerNotReady(Exception):
-    """The worker did not get ready; its log is beside it, and gone with the stack."""
+    """A worker did not get ready; its log is beside it, and gone with the stack."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class EndToEnd:
     ground: Ground
     sizes: Sizes
     progress: Progress
-    worker: WorkerProcess
+    workers: Workers
     memory: Memory
     text: ZipfText
     measured: Measured = field(default_factory=Measured)
@@ -58,12 +58,12 @@ class EndToEnd:
         await self._warm_up()
         await self._capacity()
         await self._paced()
-        return report(self.sizes, self.measured)
+        return report(self.sizes, self.measured, len(self.workers.wanted))
 
     async def _start(self) -> None:
-        self.progress("starting a worker")
-        await asyncio.to_thread(self.worker.start)
-        if not await asyncio.to_thread(self.worker.ready, _DEADLINE_S / 2):
+        self.progress("starting the workers")
+        await asyncio.to_thread(self.workers.start)
+        if await asyncio.to_thread(self.workers.unready, _DEADLINE_S / 2):
             raise WorkerNotReady
 
     def _line(self, statement: str | None = None) -> Line:
@@ -88,7 +88,7 @@ class EndToEnd:
 
     async def _capacity(self) -> None:
         self.progress(f"a backlog of {self.sizes.backlog} commands")
-        await asyncio.to_thread(self.worker.stop)
+        await asyncio.to_thread(self.workers.stop)
         sent: list[Sent] = [await self.memory.send(self._line()) for _ in range(self.sizes.backlog)]
         for each in sent:
             await each.written()
@@ -188,16 +188,16 @@ async def _accepted(outcomes: "list[Outcome]") -> None:
 
 
 async def measure(ground: Ground, sizes: Sizes, progress: Progress) -> Findings:
-    """The worker is stopped at the end, whatever happens."""
+    """The workers are stopped at the end, whatever happens."""
     async with AsyncExitStack() as closing:
-        worker = WorkerProcess(ground.folder, environ=ground.environ)
-        closing.push_async_callback(asyncio.to_thread, worker.kill)
+        workers = Workers(ground.folder, environ=ground.environ)
+        closing.push_async_callback(asyncio.to_thread, workers.kill)
         memory = await closing.enter_async_context(Memory.connect(ground.settings))
         bench = EndToEnd(
             ground=ground,
             sizes=sizes,
             progress=progress,
-            worker=worker,
+            workers=workers,
             memory=memory,
             text=ZipfText(sizes.seed),
         )

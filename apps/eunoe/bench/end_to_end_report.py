@@ -33,7 +33,8 @@ class Measured:
     late: float = 0.0
 
 
-def report(sizes: Sizes, measured: Measured) -> Findings:
+def report(sizes: Sizes, measured: Measured, workers: int) -> Findings:
+    """``workers``: processes that the roles were spread over."""
     series = (
         ("published → outcome known", measured.outcomes),
         ("published → searched with the outcome's token", measured.by_token),
@@ -51,7 +52,7 @@ def report(sizes: Sizes, measured: Measured) -> Findings:
             "seconds": sizes.seconds,
             "searched_a_second": sizes.probes,
             "partitions": sizes.partitions,
-            "workers": 1,
+            "workers": workers,
             "seed": sizes.seed,
         },
         figures=(
@@ -68,8 +69,9 @@ def report(sizes: Sizes, measured: Measured) -> Findings:
         ),
         grids=(Grid(title="Milliseconds", columns=("", "commands", "p50", "p95", "p99", "longest"), rows=rows),),
         notes=(
-            f"The slowest stage is {slowest}: a backlog drained by one worker whose stages all run at once, in one "
-            "process. Published at half that rate, from another process, which awaits every outcome too.",
+            f"The slowest stage is {slowest}: a backlog drained by the workers that `eunoe up` starts here "
+            f"({'deciding and projecting in a process each' if workers > 1 else 'one process'}), all stages at once. "
+            "Published at half that rate, from another process, which awaits every outcome too.",
             "Times count from when a command was due, not sent. A plain search asks again every 5 ms.",
         ),
     )

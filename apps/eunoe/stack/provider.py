@@ -31,11 +31,14 @@ class Endpoints:
         }
 
 
+ServiceName = Literal["kafka", "redis", "worker", "worker-decide", "worker-project"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
     """One line of `eunoe status`. ``pid`` is None where this machine does not run the process itself."""
 
-    service: Literal["kafka", "redis", "worker"]
+    service: ServiceName
     state: Literal["running", "not answering", "stopped"]
     address: str
     pid: int | None

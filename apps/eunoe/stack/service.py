@@ -7,13 +7,12 @@ import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from eunoe.stack import ports, processes
 from eunoe.stack.errors import StartFailed
 from eunoe.stack.probes import wait_until
 from eunoe.stack.processes import ProcessRecord
-from eunoe.stack.provider import ServiceStatus
+from eunoe.stack.provider import ServiceName, ServiceStatus
 
 _TAIL_BYTES = 2_000
 _PORT_ATTEMPTS = 3
@@ -26,7 +25,7 @@ class Service(ABC):
     Ports stay the same from start to start, for clients know them; they change only when something else took them.
     """
 
-    name: Literal["kafka", "redis", "worker"]
+    name: ServiceName
     port_names: tuple[str, ...]
     start_seconds: float
     stop_seconds: float

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol
 
 from eunoe.readmodels.feed import Feeds
@@ -12,6 +13,7 @@ from eunoe.readmodels.outcomes import OutcomesModel
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
 from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.fold import RecallModel
+from eunoe.readmodels.review import ReviewModel
 from eunoe.readmodels.subjects import SubjectsModel
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import BEHIND, HEALED, PROJECTED, Meter
@@ -34,15 +36,24 @@ class Tended(Protocol):
         ...
 
 
+class Measured(Protocol):
+    """A model with figures of its own."""
+
+    def readings(self, partition: Partition) -> Iterable[Reading]:
+        """Its gauges of one partition, as last taken; asks nobody."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True)
 class ProjectedModel:
-    """One read model of this worker and the lanes it runs."""
+    """One read model of this worker and the lanes it runs. ``feeds`` are the worker's, for all its models."""
 
     model: ReadModel[Any]
     foundation: Foundation
     functions: LoadedFunctions | None = None
     tended: Tended | None = None
-    feeds: Feeds = field(default_factory=Feeds)
+    measured: Measured | None = None
+    feeds: Feeds
     running: dict[Partition, ProjectorLane[Any]] = field(default_factory=dict)
 
     def service(self, meter: Meter) -> LaneService:
@@ -88,6 +99,8 @@ class ProjectedModel:
             yield PROJECTED, labels, lane.position
             if lane.behind is not None:
                 yield BEHIND, labels, lane.behind
+            if self.measured is not None:
+                yield from self.measured.readings(partition)
         yield HEALED, (self.model.name,), sum(lane.healed for lane in self.running.values())
 
 
@@ -105,10 +118,13 @@ def read_models(foundation: Foundation) -> tuple[ProjectedModel, ...]:
         passed=foundation.key_models,
         analyser=_one_language(foundation.settings.language),
     )
+    review = ReviewModel(redis, foundation.clock.now)
+    made = partial(ProjectedModel, foundation=foundation, feeds=Feeds())
     return (
-        ProjectedModel(model=KeysModel(redis), foundation=foundation),
-        ProjectedModel(model=SubjectsModel(redis), foundation=foundation),
-        ProjectedModel(model=OutcomesModel(redis), foundation=foundation),
-        ProjectedModel(model=HistoryModel(), foundation=foundation),
-        ProjectedModel(model=recall, foundation=foundation, functions=recall.functions, tended=recall),
+        made(model=KeysModel(redis)),
+        made(model=SubjectsModel(redis)),
+        made(model=OutcomesModel(redis)),
+        made(model=HistoryModel()),
+        made(model=recall, functions=recall.functions, tended=recall),
+        made(model=review, functions=review.functions, tended=review, measured=review),
     )

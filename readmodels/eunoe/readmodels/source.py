@@ -18,12 +18,13 @@ from eunoe.schemas.codec import EVENTS, KEY_RECORDS
 from eunoe.schemas.errors import SchemaError
 from eunoe.schemas.events import Event, PartitionOpened
 from eunoe.schemas.ids import KeyId, LogId, Millis, Offset, Partition
-from eunoe.schemas.keys import KeyRecord
+from eunoe.schemas.keys import HEARTBEAT, KeyRecord
 from eunoe.schemas.topics import Topic
 
 R = TypeVar("R")
 
 _GENESIS_WAIT_MS: Final = 500
+_HEARTBEAT: Final = HEARTBEAT.encode()
 
 
 class Positioned(Struct, Generic[R], frozen=True):
@@ -167,6 +168,8 @@ class PartitionSource:
         """The records up to the first that is unreadable or of another log, and what was wrong with that one."""
         decoded: list[Positioned[Any]] = []
         for record in records:
+            if record.value is None and record.key == _HEARTBEAT:
+                continue  # a gap, like a marker
             try:
                 value = self._decode(record)
             except (SchemaError, UnicodeDecodeError) as error:

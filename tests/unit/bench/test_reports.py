@@ -33,7 +33,7 @@ def test_the_slowest_stage_is_named_and_both_ways_of_retrieving_have_the_bar() -
     measured = end_to_end_report.Measured(
         stages={"decide": 900.0, "recall": 600.0}, rate=300.0, outcomes=[0.1], by_token=[0.2], by_search=[0.3]
     )
-    found = end_to_end_report.report(sizes, measured)
+    found = end_to_end_report.report(sizes, measured, 2)
     assert "slowest stage is recall" in found.notes[0]
     assert [bar.met for bar in found.bars] == [True, False]
 
