@@ -1,6 +1,5 @@
 """`eunoe search`, `outcome` and `history`."""
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,10 +7,13 @@ import click
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option
 from eunoe.cli.performing import NO_OUTCOME
+from eunoe.cli.scope_options import Instant, limits_of, scope_options
 from eunoe.cli.showing import (
     history_document,
     history_table,
     instant,
+    no_memory_document,
+    no_memory_text,
     outcome_document,
     outcome_text,
     search_document,
@@ -20,51 +22,42 @@ from eunoe.cli.showing import (
 
 if TYPE_CHECKING:
     from eunoe.client.dead_letters import Letter
+    from eunoe.client.no_memory import NoMemory
     from eunoe.readmodels.history_reader import History
     from eunoe.readmodels.recall.result import SearchResult
     from eunoe.schemas.ids import Millis
     from eunoe.schemas.outcomes import Outcome
 
-
-class _Instant(click.ParamType):
-    name = "TIME"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from eunoe.client.lines import millis
-
-        try:
-            at = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail("must be RFC 3339, such as 2026-11-30T09:00:00Z", param, ctx)
-        if at.tzinfo is None:
-            self.fail("has no offset: nobody knows when that is; end it with Z or +01:00", param, ctx)
-        return millis(at)
+InstantType = Instant
 
 
 @click.command()
 @click.argument("query")
-@tenant_option
-@click.option("--agent", required=True, help="Who asks.")
-@click.option("--purpose", required=True, help="What for.")
-@click.option("--subject", help="Only about this person.")
-@click.option("--surface", help="Where the answer will be shown.")
-@click.option("--limit", type=click.IntRange(0, 100), default=10, show_default=True)
-@click.option("--budget", type=click.IntRange(0), help="Tokens; what does not fit is skipped.")
-@click.option("--as-of", type=_Instant(), help="Judge expiry and validity at that time.")
-@click.option("--after", help="A token: wait until that write is in.")
+@scope_options
+@click.option("--trace-id", help="A name for the trace of this read.  [default: a fresh id]")
+@click.option("--session-id", help="A name for the conversation it is part of.")
 @click.option("--timeout", type=Seconds(), default=5.0, show_default=True, help="How long to wait for --after.")
 @common
 def search(call: Call, query: str, **given: Any) -> None:
-    """What this agent may use now for this purpose, ranked. Exits 0 when nothing is found."""
-    result = run(_search(call, query, given))
+    """What this agent may use now for this purpose, ranked. Exits 0 when nothing is found.
+
+    Where memory is switched off it says so, with what the policy says to do without it, and exits 1; where it is away,
+    it exits 3.
+    """
+    from eunoe.client.no_memory import NoMemory
+
+    result = run(_search(call, query, limits_of(given)))
+    if isinstance(result, NoMemory):
+        call.show(no_memory_document(result), lambda: no_memory_text(result))
+        raise SystemExit(Exit.UNREACHABLE if result.retryable else Exit.REFUSED)
     call.show(search_document(result), lambda: search_table(result))
 
 
-async def _search(call: Call, query: str, given: dict[str, Any]) -> "SearchResult":
+async def _search(call: Call, query: str, given: dict[str, Any]) -> "SearchResult | NoMemory":
     from eunoe.client.memory import Memory
 
     async with Memory.connect(call.settings()) as memory:
-        return await memory.search(query, **given)
+        return await memory.try_search(query, **given)
 
 
 @click.command()
@@ -104,7 +97,7 @@ def _no_outcome(command_id: str, letters: "tuple[Letter, ...]") -> str:
 @click.command()
 @click.argument("memory_id")
 @tenant_option
-@click.option("--as-of", type=_Instant(), help="As it was known then.")
+@click.option("--as-of", type=Instant(), help="As it was known then.")
 @common
 def history(call: Call, memory_id: str, tenant: str, as_of: "Millis | None") -> None:
     """How MEMORY_ID came to be what it is. Exits 1 where nothing is known of it."""

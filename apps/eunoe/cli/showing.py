@@ -9,8 +9,9 @@ import msgspec
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from eunoe.client.no_memory import NoMemory
     from eunoe.readmodels.history_reader import History
-    from eunoe.readmodels.recall.result import RecalledMemory, SearchResult
+    from eunoe.readmodels.recall.result import Freshness, RecalledMemory, SearchResult
     from eunoe.schemas.outcomes import Outcome
 
 
@@ -45,29 +46,56 @@ def outcome_text(outcome: "Outcome") -> str:
         said += f"  first asked as {outcome.first_command_id}"
     if outcome.records is not None:
         said += f"  records {outcome.records}"
+    if outcome.would_be is not None:
+        said += f"  only observed: would have been {outcome.would_be}"
+    if outcome.superseded:
+        said += f"\nin place of {', '.join(outcome.superseded)}"
+        said += f" (settled by {', '.join(outcome.settled_by)})" if outcome.settled_by else ""
+    if outcome.conflicts:
+        said += f"\nin conflict with {', '.join(outcome.conflicts)}: `eunoe resolve MEMORY_ID` says which one holds"
     return f"{said}\ncommand {outcome.command_id}  token {outcome.token}"
 
 
 def search_document(result: "SearchResult") -> dict[str, Any]:
-    fresh = result.freshness
     return {
-        "records": [_record(each) for each in result.records],
+        "records": [record_document(each) for each in result.records],
         "excluded": dict(result.excluded),
         "examined": result.examined,
         "capped": result.capped,
         "skipped": [msgspec.to_builtins(each) for each in result.skipped],
         "used_tokens": result.used_tokens,
-        "freshness": {
-            "log_id": fresh.log_id,
-            "partition": fresh.partition,
-            "position": fresh.position,
-            "log_time": instant(fresh.log_time),
-            "lag_ms": fresh.lag,
-        },
+        "freshness": freshness_document(result.freshness),
         "token": result.token,
+        "policy_version": result.policy_version,
+        "policy_hash": result.policy_hash,
+        "control_offset": result.control_offset,
+        "trace_id": result.trace_id,
+        "session_id": result.session_id,
+        "traced": result.traced,
         "empty": None if result.empty is None else result.empty.value,
         "warnings": [each.value for each in result.warnings],
     }
+
+
+def freshness_document(fresh: "Freshness") -> dict[str, Any]:
+    return {
+        "log_id": fresh.log_id,
+        "partition": fresh.partition,
+        "position": fresh.position,
+        "log_time": instant(fresh.log_time),
+        "lag_ms": fresh.lag,
+    }
+
+
+def no_memory_document(none: "NoMemory") -> dict[str, Any]:
+    """Withheld is not empty: there is no list of what was found."""
+    return {"no_memory": {"reason": none.reason, "fallback": none.fallback, "retryable": none.retryable}}
+
+
+def no_memory_text(none: "NoMemory") -> str:
+    again = "; asking again may succeed" if none.retryable else ""
+    without = "" if none.fallback is None else f"\nWithout memory: {none.fallback}"
+    return f"No memory now: {none.reason}{again}.{without}"
 
 
 def search_table(result: "SearchResult") -> "Table | str":
@@ -79,10 +107,18 @@ def search_table(result: "SearchResult") -> "Table | str":
     table = Table("score", "statement", caption=_caption(result))
     table.add_column("memory", no_wrap=True, min_width=36)
     table.add_column("why")
+    table.add_column("state")
     for each in result.records:
         why = ", ".join(f"{term.name} {term.amount:.2f}" for term in each.terms[:6])
-        table.add_row(f"{each.score:.2f}", Text(each.statement), f"{each.memory_id}\nversion {each.version}", Text(why))
+        named = f"{each.memory_id}\nversion {each.version}"
+        table.add_row(f"{each.score:.2f}", Text(each.statement), named, Text(why), _state(each))
     return table
+
+
+def _state(record: "RecalledMemory") -> str:
+    """What a reader must know before relying on it."""
+    said = f"{record.confirmation}\n{record.trust}"
+    return said if not record.conflicts else f"{said}\nin conflict with\n" + "\n".join(record.conflicts)
 
 
 def history_document(history: "History") -> dict[str, Any]:
@@ -104,6 +140,11 @@ def history_table(history: "History") -> "Table | str":
             said.append(f"in place of {entry.supersedes}")
         if entry.superseded_by is not None:
             said.append(f"gave way to {entry.superseded_by}")
+        if entry.conflicts:
+            said.append(f"in conflict with {', '.join(entry.conflicts)}")
+        if entry.settled_by:
+            said.append(f"settled by {', '.join(entry.settled_by)}")
+        said += [f"{each.detector} found {each.rule}: {each.verdict}" for each in entry.findings]
         if entry.trust is not None:
             said.append(f"trust {entry.trust}")
         if entry.confirmation is not None:
@@ -122,7 +163,7 @@ def counts_table(title: str, rows: Mapping[str, int]) -> "Table":
     return table
 
 
-def _record(record: "RecalledMemory") -> dict[str, Any]:
+def record_document(record: "RecalledMemory") -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(record)
     for name in ("observed_at", "created_at", "valid_from", "valid_until", "expires_at"):
         document[name] = instant(document[name])
