@@ -17,7 +17,7 @@ _YOUNG_VALUES = 50_000
 
 
 @click.command()
-@click.option("--roles", default="decide,project", show_default=True, help="Of decide, project.")
+@click.option("--roles", default="decide,project,shred", show_default=True, help="Of decide, project, shred.")
 @click.option(
     "--accept-bad",
     multiple=True,

@@ -20,6 +20,7 @@ from eunoe.worker.project import ProjectedModel, read_models
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.roles import ALL, Accepted, Role
 from eunoe.worker.rules import ControlRules, following
+from eunoe.worker.shred import Shredding
 from eunoe.worker.sweeping import sweeper_publisher
 
 _LIMIT: Final = BadRecordLimit()
@@ -32,6 +33,7 @@ class RunningServices:
     foundation: Foundation
     rules: ControlRules
     models: Sequence[ProjectedModel] = ()
+    shredding: Shredding | None = None
     services: list[LaneService] = field(default_factory=list)
 
     def problems(self) -> list[str]:
@@ -39,6 +41,8 @@ class RunningServices:
         found = list(self.rules.problems())
         for service in self.services:
             found += service.problems()
+        if self.shredding is not None:
+            found += self.shredding.problems()
         return found
 
     def readings(self) -> Iterable[Reading]:
@@ -47,6 +51,8 @@ class RunningServices:
             yield from service.readings()
         for model in self.models:
             yield from model.readings()
+        if self.shredding is not None:
+            yield from self.shredding.readings()
 
     async def ended(self) -> None:
         """Returns never; raises what ended the first service that ended."""
@@ -100,6 +106,9 @@ async def running_services(
                 limit=limit,
             )
             await _start(closing, running, [deciding.service])
+        if Role.SHRED in roles:
+            running.shredding = Shredding(foundation=foundation, meter=meter)
+            await _start(closing, running, [running.shredding.service])
         yield running
 
 

@@ -19,10 +19,11 @@ class Role(StrEnum):
     """Judges commands, and sweeps what is due."""
     PROJECT = "project"
     """Keeps every read model up to date."""
+    SHRED = "shred"
+    """Destroys the keys of what was forgotten or is over."""
 
 
 _LATER: Final[Mapping[str, str]] = {
-    "shred": "destroying keys comes in a later version; nothing is shredded yet",
     "attest": "erasure receipts come in a later version; nothing is signed yet",
 }
 ALL: Final[frozenset[Role]] = frozenset(Role)

@@ -104,6 +104,18 @@ class TopicAdmin:
                 found[name] = {entry[0]: entry[1] for entry in entries}
         return found
 
+    async def broker_configs(self) -> Mapping[str, Mapping[str, str]]:
+        """The settings in force of every broker, by its id."""
+        cluster = await self._ask(self._client.describe_cluster())
+        ids = [str(each["node_id"]) for each in cluster["brokers"]]
+        resources = [ConfigResource(ConfigResourceType.BROKER, each) for each in ids]
+        found: dict[str, Mapping[str, str]] = {}
+        for response in await self._ask(self._client.describe_configs(resources)) if resources else ():
+            for code, message, _kind, name, entries, *_ in response.resources:
+                _raise_for(code, message, name)
+                found[name] = {entry[0]: entry[1] for entry in entries}
+        return found
+
     async def create(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> bool:
         """False when somebody else created it in the meantime."""
         topic = NewTopic(name, partitions, replication, topic_configs=dict(config))

@@ -144,6 +144,27 @@ REVIEW_AGE_SECONDS: Final = Metric(
     act="Above what was promised to authors: decide the oldest first, `eunoe review list --reason REASON`",
     labels=("partition", "reason"),
 )
+KEYS_DESTROYED: Final = Metric(
+    name="eunoe_keys_destroyed_total",
+    kind=Kind.COUNTER,
+    counts="Tombstones written for keys, by cause: subject, record (forgotten or expired), time_over",
+    act="None for a day, although records expire: is a worker with the role shred running",
+    labels=("cause",),
+)
+SHRED_PENDING: Final = Metric(
+    name="eunoe_shred_pending",
+    kind=Kind.GAUGE,
+    counts="People, records and keys that are due to be destroyed and are not yet",
+    act="Above 0 for a minute: the shredder does not reach memory-keys; /readyz and its log say why",
+    labels=("partition",),
+)
+SHRED_OLDEST_SECONDS: Final = Metric(
+    name="eunoe_shred_oldest_seconds",
+    kind=Kind.GAUGE,
+    counts="Since when the oldest of them is due",
+    act="As for eunoe_shred_pending; what was promised to people is counted from here",
+    labels=("partition",),
+)
 
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
@@ -165,6 +186,9 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             REVIEW_ITEMS,
             REVIEW_AGE_SECONDS,
             TRACES,
+            KEYS_DESTROYED,
+            SHRED_PENDING,
+            SHRED_OLDEST_SECONDS,
         )
     }
 )

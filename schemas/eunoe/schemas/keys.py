@@ -1,8 +1,14 @@
 """The record of ``memory-keys``: a wrapped key. Its Kafka key is the key id, and a tombstone means destroyed."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from eunoe.schemas.ids import Bucket, KeyId, LogId, Millis, Pseudonym, TenantId
+
+HEARTBEAT: Final = KeyId("heartbeat")
+"""The Kafka key of records without a value that mean nothing and make a quiet partition's segment roll. No key id is
+this word; whoever reads the topic leaves them out."""
 
 
 class KeyRecord(Struct, frozen=True, kw_only=True):

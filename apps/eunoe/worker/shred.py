@@ -1,0 +1,111 @@
+"""The role `shred`: on each partition, folds what is due for destruction and writes the tombstones."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from eunoe.processors.shredding.cleaning import check_cleaning
+from eunoe.processors.shredding.destroyer import Destroyer, Heartbeats
+from eunoe.processors.shredding.fold import DueLettersModel, DueModel
+from eunoe.processors.shredding.names import ShredNames, shred_prefix
+from eunoe.processors.shredding.tombstones import Tombstones, kafka_tombstones
+from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
+from eunoe.runtime.clock import Clock
+from eunoe.runtime.kafka import topic_admin
+from eunoe.runtime.metrics import SHRED_OLDEST_SECONDS, SHRED_PENDING, Meter
+from eunoe.schemas.ids import Partition
+from eunoe.schemas.topics import Topic
+from eunoe.worker.foundation import Foundation
+from eunoe.worker.lanes import LaneService
+from eunoe.worker.prometheus import Reading
+from eunoe.worker.together import together
+
+NAME: Final = "shred"
+_STUCK_MS: Final = 60_000
+"""Above the 21 s after which a killed broker was usable again (measured)."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Shredding:
+    """Makes the lanes. ``clock`` says which month is over; None: the foundation's."""
+
+    foundation: Foundation
+    meter: Meter
+    clock: Clock | None = None
+    service: LaneService = field(init=False)
+    running: dict[Partition, Sequence[Destroyer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        base = self.foundation
+        self.service = LaneService(
+            NAME,
+            Topic.LIFECYCLE,
+            self._work,
+            settings=base.settings,
+            installation=base.installation,
+            meter=self.meter,
+        )
+
+    async def _work(self, partition: Partition) -> None:
+        base = self.foundation
+        keys = base.installation.topic(Topic.KEYS)
+        async with topic_admin(base.settings.kafka) as admin:
+            settle = (await check_cleaning(admin, keys)).settle
+        timeout = base.settings.request_timeout
+        async with kafka_tombstones(base.settings.kafka, base.installation, partition, timeout) as tombstones:
+            models: tuple[ReadModel[Any], ...] = (DueModel(), DueLettersModel())
+            lanes = [self._lane(each, partition) for each in models]
+            destroyers = [self._destroyer(each.name, partition, tombstones, settle) for each in models]
+            beats = Heartbeats(
+                redis=base.redis,
+                names=[each.names for each in destroyers],
+                tombstones=tombstones,
+                clock=base.clock,
+            )
+            self.running[partition] = destroyers
+            try:
+                await together(*(each.run() for each in lanes), *(each.run() for each in destroyers), beats.run())
+            finally:
+                if self.running.get(partition) is destroyers:
+                    del self.running[partition]
+
+    def _lane(self, model: ReadModel[Any], partition: Partition) -> ProjectorLane[Any]:
+        base = self.foundation
+        return ProjectorLane(
+            model,
+            partition,
+            installation=base.installation,
+            bootstrap=base.settings.kafka,
+            redis=base.redis,
+            pace=Pace(batch=base.settings.project_batch),
+        )
+
+    def _destroyer(self, model: str, partition: Partition, tombstones: Tombstones, settle: int) -> Destroyer:
+        base = self.foundation
+        return Destroyer(
+            redis=base.redis,
+            names=ShredNames(shred_prefix(base.installation.log_id, partition, model)),
+            tombstones=tombstones,
+            clock=self.clock or base.clock,
+            settle=settle,
+            topic=base.installation.topic(Topic.KEYS),
+            meter=self.meter,
+        )
+
+    def problems(self) -> Iterable[str]:
+        """What is due for so long that somebody should look, one line for each partition."""
+        for partition, units, age in self._pending():
+            if age > _STUCK_MS:
+                yield f"{NAME} partition {partition}: {units} due to be destroyed, the oldest for {age // 1_000} s"
+
+    def readings(self) -> Iterable[Reading]:
+        for partition, units, age in self._pending():
+            yield SHRED_PENDING, (str(partition),), units
+            yield SHRED_OLDEST_SECONDS, (str(partition),), age / 1_000
+
+    def _pending(self) -> Iterable[tuple[Partition, int, int]]:
+        now = self.foundation.clock.now()
+        for partition, destroyers in sorted(self.running.items()):
+            pending = [each.pending for each in destroyers]
+            since = min((each.since for each in pending if each.since is not None), default=now)
+            yield partition, sum(each.units for each in pending), max(0, now - since)

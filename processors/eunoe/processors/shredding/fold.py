@@ -1,0 +1,104 @@
+"""What the log makes due: a pure fold of ``memory-lifecycle`` and, for dead letters, of ``memory-keys``.
+
+Both are folded like any read model, data and watermark in one step: what is due is known exactly once its fact is
+committed, and never before. Times are compared by whoever works it off; nothing here knows what time it is.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeVar
+
+from eunoe.crypto.hierarchy import KeyKind
+from eunoe.processors.shredding.due import day_over, month_over, record_over
+from eunoe.processors.shredding.issued import ids_of, record_of
+from eunoe.processors.shredding.names import LETTERS, MODEL, ShredNames
+from eunoe.processors.shredding.units import Generation, OneKey, OneRecord, member
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Operation
+from eunoe.schemas.commands import Draft
+from eunoe.schemas.events import (
+    Event,
+    KeyIssued,
+    MemoryAccepted,
+    MemoryExpired,
+    MemoryForgotten,
+    MemoryQuarantined,
+    SubjectForgotten,
+    SubjectRef,
+)
+from eunoe.schemas.ids import TenantId
+from eunoe.schemas.keys import KeyRecord
+from eunoe.schemas.topics import Topic
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Placed(Protocol[T_co]):
+    """A record of the log, wherever it lies."""
+
+    @property
+    def value(self) -> T_co: ...
+
+
+class DueModel:
+    """The fold of ``memory-lifecycle``, in the form that a projecting lane takes."""
+
+    name: Final = MODEL
+    source: Final = Topic.LIFECYCLE
+
+    async def fold(self, prefix: Prefix, records: Sequence[Placed[Event]]) -> Sequence[Sequence[Operation]]:
+        """The Redis writes of each record, in order. Reads nothing."""
+        names = ShredNames(prefix)
+        return [_writes(names, each.value) for each in records]
+
+
+class DueLettersModel:
+    """The fold of ``memory-keys``: no fact tells of a dead letter's day key, for it belongs to no tenant."""
+
+    name: Final = LETTERS
+    source: Final = Topic.KEYS
+
+    async def fold(self, prefix: Prefix, records: Sequence[Placed[object]]) -> Sequence[Sequence[Operation]]:
+        """The Redis writes of each record, in order. Reads nothing."""
+        names = ShredNames(prefix)
+        return [_letter_writes(names, each.value) for each in records]
+
+
+def _writes(names: ShredNames, event: Event) -> Sequence[Operation]:
+    tenant, at = event.header.tenant, event.header.decided_at
+    match event.fact:
+        case KeyIssued(created=True) as fact:
+            return _issued(names, tenant, fact)
+        case MemoryAccepted(draft=draft, about=about) | MemoryQuarantined(draft=draft, about=about):
+            return _held(names, tenant, draft, about)
+        case MemoryForgotten(memory_id=memory_id) | MemoryExpired(memory_id=memory_id):
+            return (("ZADD", names.todo, at, member(OneRecord(tenant, memory_id))),)
+        case SubjectForgotten(subject=subject, generation=generation):
+            return (("ZADD", names.todo, at, member(Generation(tenant, subject, generation))),)
+    return ()
+
+
+def _issued(names: ShredNames, tenant: TenantId, fact: KeyIssued) -> Sequence[Operation]:
+    if fact.subject is None:
+        if fact.bucket is None:
+            return (("SADD", names.guarded, fact.key_id),)
+        return (("ZADD", names.due, day_over(fact.bucket, Topic.ACCESS), member(OneKey(fact.key_id))),)
+    held: Operation = ("SADD", names.keys(tenant, fact.subject, fact.generation), *ids_of(fact))
+    memory_id = record_of(fact)
+    if memory_id is not None:
+        return (held, ("SET", names.own(tenant, memory_id), fact.key_id))
+    if fact.bucket is None:
+        return (held,)
+    return (held, ("ZADD", names.due, month_over(fact.bucket), member(OneKey(fact.key_id))))
+
+
+def _held(names: ShredNames, tenant: TenantId, draft: Draft, about: tuple[SubjectRef, ...]) -> Sequence[Operation]:
+    # For a month's key this says again what its issue said; for a record's own it is the first that tells of its end.
+    writes: list[Operation] = [("ZADD", names.due, record_over(draft.expires_at), member(OneKey(draft.key_id)))]
+    writes += [("SADD", names.about(tenant, each.subject, each.generation), draft.memory_id) for each in about]
+    return writes
+
+
+def _letter_writes(names: ShredNames, change: object) -> Sequence[Operation]:
+    if isinstance(change, KeyRecord) and change.kind == KeyKind.DEAD_LETTER and change.bucket is not None:
+        return (("ZADD", names.due, day_over(change.bucket, Topic.DEAD_LETTERS), member(OneKey(change.key_id))),)
+    return ()
