@@ -29,6 +29,16 @@ async def test_what_was_selected_has_its_rank_and_the_search_s_own_score(world: 
         assert set(each.reasons) == {part.name.partition(":")[0] for part in each.terms}
 
 
+async def test_of_two_that_are_nearly_equal_the_search_takes_the_one_that_ranks_first(world: RecallWorld) -> None:
+    older = await world.remember("Delivery in the evening")
+    world.now = Millis(world.now + 500)  # less than Redis tells apart
+    newer = await world.remember("Delivery in the morning")
+    assert [each.memory_id for each in (await world.reader.search(world.scope(), "delivery")).records] == [newer, older]
+    assert (await why(world, newer, limit=1)).because == SELECTED
+    told = await why(world, older, limit=1)
+    assert (told.because, told.rank) == (BELOW_LIMIT, 2)
+
+
 async def test_what_was_not_selected_has_the_reason(world: RecallWorld) -> None:
     long = await world.remember("Delivery delivery delivery " + "and so on " * 50)
     records = [await world.remember(f"Delivery delivery {at}") for at in range(3)]

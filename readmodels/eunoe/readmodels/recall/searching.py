@@ -9,6 +9,7 @@ from eunoe.readmodels.recall.analyse import WORD, DocumentTerms, QueryTerms, Ter
 from eunoe.readmodels.recall.asking import Place
 from eunoe.readmodels.recall.budget import Selection, select
 from eunoe.readmodels.recall.candidates import AnyRanking, Found, Hit, Refused, Request
+from eunoe.readmodels.recall.explain import Score
 from eunoe.readmodels.recall.opening import conflicts_of, open_body, recalled, record_of, refusal_of
 from eunoe.readmodels.recall.rank import Bm25, CountedScope
 from eunoe.readmodels.recall.rank_feedback import Feedback
@@ -27,6 +28,19 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 _EMPTY: Final = {Unusable.NO_WORDS: Empty.NO_WORDS, Unusable.ONLY_STOP_WORDS: Empty.ONLY_STOP_WORDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A hit, with its score as the ranking itself has it."""
+
+    hit: Hit
+    record: StoredRecord
+    score: Score | None
+
+    @property
+    def total(self) -> float:
+        return 0.0 if self.score is None else self.score.total
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,14 +120,21 @@ class Searching:
         """The hits opened, best first, no more of them than limit and budget need; and why others fell away."""
         opened: list[RecalledMemory] = []
         dropped: Counter[str] = Counter()
-        for hit in found.hits:
+        for scored in self._scored(request, found):
             if len(opened) >= limit and len(self._select(opened, limit, budget).taken) == limit:
                 break
-            memory = await self._open(request, found, hit, dropped)
+            memory = await self._open(scored, dropped)
             if memory is not None:
                 opened.append(memory)
-        opened.sort(key=lambda each: (-each.score, each.memory_id))
         return opened, dropped
+
+    def _scored(self, request: Request, found: Found) -> list[Scored]:
+        """Best first by the exact score: Redis' own order is that of rounded impacts, in which near ties are ties."""
+        scored = []
+        for hit in found.hits:
+            record = record_of(hit.document, hit.head)
+            scored.append(Scored(hit, record, candidates.score_of(request, hit, found.counted, record.memory_id)))
+        return sorted(scored, key=lambda each: (-each.total, each.record.memory_id))
 
     def _select(self, opened: list[RecalledMemory], limit: int, budget: int | None) -> Selection[RecalledMemory]:
         return select(
@@ -125,8 +146,8 @@ class Searching:
             estimate=self.reader.estimate,
         )
 
-    async def _open(self, request: Request, found: Found, hit: Hit, dropped: Counter[str]) -> RecalledMemory | None:
-        record = record_of(hit.document, hit.head)
+    async def _open(self, scored: Scored, dropped: Counter[str]) -> RecalledMemory | None:
+        hit, record = scored.hit, scored.record
         if (refused := self._refusal(hit, record)) is not None:
             dropped[refused] += 1
             return None
@@ -134,8 +155,7 @@ class Searching:
         if body is None:
             dropped["erased"] += 1
             return None
-        score = candidates.score_of(request, hit, found.counted, record.memory_id)
-        return recalled(hit.head, record, body, score, conflicts_of(hit.rivals, self.scope, self.filters))
+        return recalled(hit.head, record, body, scored.score, conflicts_of(hit.rivals, self.scope, self.filters))
 
     def _refusal(self, hit: Hit, record: StoredRecord) -> str | None:
         refused = refusal_of(hit.head, record, self.scope, self.filters)
