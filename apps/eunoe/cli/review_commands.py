@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eunoe.cli.failures import Exit
-from eunoe.cli.options import Call, common, run, tenant_option, timeout_option
+from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import NO_OUTCOME
 from eunoe.cli.showing import outcome_document, outcome_text
 
@@ -55,7 +55,7 @@ def review() -> None:
 @click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True)
 @click.option("--cursor", help="What follows the page that gave it.")
 @click.option("--after", help="A token: wait until that write is in.")
-@click.option("--timeout", type=float, default=5.0, show_default=True, help="Seconds to wait for --after.")
+@click.option("--timeout", type=Seconds(), default=5.0, show_default=True, help="How long to wait for --after.")
 @common
 def list_(call: Call, **given: Any) -> None:
     """The queue, oldest first. No text is opened."""
@@ -79,7 +79,7 @@ async def _page(call: Call, given: dict[str, Any]) -> "Page":
 @click.argument("memory_id")
 @tenant_option
 @click.option("--after", help="A token: wait until that write is in.")
-@click.option("--timeout", type=float, default=5.0, show_default=True, help="Seconds to wait for --after.")
+@click.option("--timeout", type=Seconds(), default=5.0, show_default=True, help="How long to wait for --after.")
 @common
 def show(call: Call, memory_id: str, **given: Any) -> None:
     """MEMORY_ID opened: where it comes from, why it waits, what it would change. Exits 1 where it does not wait."""

@@ -152,6 +152,10 @@ class Memory:
         """Stand behind a proposed memory."""
         return await self._do("confirm", timeout, memory_id=memory_id, **fields)
 
+    async def resolve(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Answer an open conflict: this memory holds, those that it contradicts give way."""
+        return await self._do("resolve", timeout, memory_id=memory_id, **fields)
+
     async def retract(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
         """Take a memory back."""
         return await self._do("retract", timeout, memory_id=memory_id, **fields)

@@ -99,7 +99,7 @@ class Load:
         redis = redis or self.around.redis
         log_id = self.platform.installation.log_id
         for topic, models in (
-            (Topic.LIFECYCLE, ("subjects", "outcomes", "history", "recall")),
+            (Topic.LIFECYCLE, ("subjects", "outcomes", "history", "recall", "review")),
             (Topic.KEYS, ("keys",)),
         ):
             for partition, end in (await self.ends(topic)).items():

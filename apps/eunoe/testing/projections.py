@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from eunoe.readmodels.recall.keys import TOKEN_BYTES, Head
 from eunoe.schemas.ids import LogId
 
-MODELS: Final = ("keys", "subjects", "outcomes", "history", "recall")
+MODELS: Final = ("keys", "subjects", "outcomes", "history", "recall", "review")
 _MADE_AT_RANDOM: Final = ":recall:g1:k:"
 _MARK: Final = ":watermark"
 _BLINDED: Final = ":recall:g1:t:"

@@ -150,7 +150,8 @@ async def test_without_a_worker_a_command_is_not_reported_as_done(settings: Sett
 async def test_projecting_alone_decides_nothing_and_deciding_alone_goes_on_without_readers(settings: Settings) -> None:
     async with running_services(settings, frozenset({Role.PROJECT})) as running:
         await running.ready()
-        assert {each.name for each in running.services} == {"keys", "subjects", "outcomes", "history", "recall"}
+        models = {"keys", "subjects", "outcomes", "history", "recall", "review"}
+        assert {each.name for each in running.services} == models
     async with running_services(settings, frozenset({Role.DECIDE})) as running:
         await running.ready()
         assert [each.name for each in running.services] == ["decide"]
