@@ -56,13 +56,17 @@ class DayKey(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=8
 
 
 class IdempotencyEntry(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=5):
-    """The first command with this idempotency key that took effect, and what it got. Lapses inside `decide`."""
+    """The first command with this idempotency key that took effect, and what it got. Lapses inside `decide`.
+
+    ``records``: the count that a `SubjectForgotten` gave.
+    """
 
     first_command_id: CommandId
     payload_digest: bytes
     memory_id: MemoryId | None
     version: int | None
     decided_at: Millis
+    records: int | None = None
 
 
 class ClaimState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=7):

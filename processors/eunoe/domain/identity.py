@@ -85,4 +85,9 @@ def repeated(case: Case, idempotency: bytes) -> CommandDuplicate | Refusal | Non
         return None
     if opened.digests is None or opened.digests.payload != entry.payload_digest:
         return Refusal(reason=Reason.IDEMPOTENCY_MISMATCH, field="idempotency")
-    return CommandDuplicate(first_command_id=entry.first_command_id, memory_id=entry.memory_id, version=entry.version)
+    return CommandDuplicate(
+        first_command_id=entry.first_command_id,
+        memory_id=entry.memory_id,
+        version=entry.version,
+        records=entry.records,
+    )

@@ -240,4 +240,5 @@ def _first(event: Event) -> IdempotencyEntry:
         memory_id=touched[0] if touched else None,
         version=getattr(fact, "version", 1) if touched else None,
         decided_at=header.decided_at,
+        records=fact.records if isinstance(fact, SubjectForgotten) else None,
     )

@@ -283,11 +283,15 @@ class CommandRejected(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CommandDuplicate(Struct, frozen=True, kw_only=True, gc=False):
-    """The idempotency key is known and the payload is equal: what the first command got still holds."""
+    """The idempotency key is known and the payload is equal: what the first command got still holds.
+
+    ``records``: of a `SubjectForgotten` that is repeated, the count that it gave.
+    """
 
     first_command_id: CommandId
     memory_id: MemoryId | None = None
     version: Version | None = None
+    records: int | None = None
 
 
 class ConflictResolved(Struct, frozen=True, kw_only=True, gc=False):

@@ -67,8 +67,8 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     of them where there may be several.
 
     ``version`` is the record's version after the command; where a refusal met another version, ``current_version`` is
-    that one. ``records`` counts what a `SubjectForgotten` closed. ``token`` is a `Token` as text. For a duplicate,
-    ``first_command_id`` names the command whose outcome still holds.
+    that one. ``records`` counts what a `SubjectForgotten` closed, also where that is repeated. ``token`` is a `Token`
+    as text. For a duplicate, ``first_command_id`` names the command whose outcome still holds.
 
     ``conflicts``: active records that say otherwise and were not settled; somebody has to answer. ``superseded``: those
     that gave way, ``settled_by`` the signals by which they did. ``would_be``: what an observed candidate would have
@@ -134,7 +134,7 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
         field=fact.field if isinstance(fact, events.CommandRejected) else None,
         current_version=fact.current_version if isinstance(fact, events.CommandRejected) else None,
         first_command_id=fact.first_command_id if isinstance(fact, events.CommandDuplicate) else None,
-        records=fact.records if isinstance(fact, events.SubjectForgotten) else None,
+        records=fact.records if isinstance(fact, events.SubjectForgotten | events.CommandDuplicate) else None,
         conflicts=_conflicts(fact),
         superseded=_superseded(fact),
         settled_by=fact.settled_by if isinstance(fact, events.MemoryAccepted) else (),

@@ -125,8 +125,19 @@ def test_forgetting_counts_every_record_not_forgotten_before(scenario: Scenario)
         retract("retracted"),
         forget("forgotten"),
     )
-    scenario.when(forget_subject()).then(SubjectForgotten(subject=ALICE, generation=1, records=3))
+    command = forget_subject()
+    scenario.when(command).then(SubjectForgotten(subject=ALICE, generation=1, records=3))
+    first = scenario.events[-1].header.command_id
+    scenario.when(command).then(CommandDuplicate(first_command_id=first, records=3))
     scenario.when(forget_subject(BOB)).then(SubjectForgotten(subject=BOB, generation=1, records=2))
+
+
+def test_a_repeated_yes_gives_the_count_of_its_own_erasure(scenario: Scenario) -> None:
+    scenario.given(remember(draft("kept", issued(scenario, ALICE, MONTH).key_id)))
+    scenario.given(first := forget_subject())
+    command_id = scenario.events[-1].header.command_id
+    scenario.given(readmit(), forget_subject())
+    scenario.when(first).then(CommandDuplicate(first_command_id=command_id, records=1))
 
 
 def test_forgetting_one_record_takes_it_off_the_count_of_everyone_it_is_about(scenario: Scenario) -> None:
@@ -150,7 +161,7 @@ def test_a_yes_is_only_what_closed_the_generation(scenario: Scenario) -> None:
     scenario.when(forget_subject(BOB)).then(Refused(reason=Reason.NOT_FOUND, field="subject"))
     scenario.when(command).then(SubjectForgotten(subject=ALICE, generation=1, records=0))
     first = scenario.events[-1].header.command_id
-    scenario.when(command).then(CommandDuplicate(first_command_id=first))
+    scenario.when(command).then(CommandDuplicate(first_command_id=first, records=0))
     scenario.when(forget_subject()).then(Refused(reason=Reason.SUBJECT_CLOSED, field="subject"))
 
 

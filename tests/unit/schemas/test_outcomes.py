@@ -8,10 +8,17 @@ from msgspec import structs
 
 from eunoe.schemas import codec, events
 from eunoe.schemas.events import Reason
-from eunoe.schemas.ids import LogId, MemoryId, Offset, Partition, new_id
+from eunoe.schemas.ids import CommandId, LogId, MemoryId, Offset, Partition, new_id
 from eunoe.schemas.outcomes import BadToken, Outcome, OutcomeStatus, Token, outcome_of
 from eunoe.schemas.values import Trust
-from eunoe.testing.samples import sample_accepted, sample_event, sample_genesis, sample_id, sample_quarantined
+from eunoe.testing.samples import (
+    SAMPLE_SUBJECT,
+    sample_accepted,
+    sample_event,
+    sample_genesis,
+    sample_id,
+    sample_quarantined,
+)
 from unit.schemas.stored_records import stored_records
 
 LOG = LogId(new_id())
@@ -70,6 +77,12 @@ def test_a_change_says_the_version_after_it() -> None:
     fact = events.MemoryPromoted(memory_id=MemoryId(sample_id("memory")), version=2, trust=Trust.VERIFIED)
     found = outcome(sample_event(fact))
     assert (found.status, found.version) == (OutcomeStatus.DONE, 2)
+
+
+def test_a_repeated_erasure_says_how_many_records_it_was_as_the_first_did() -> None:
+    forgotten = events.SubjectForgotten(subject=SAMPLE_SUBJECT, generation=1, records=3)
+    repeated = events.CommandDuplicate(first_command_id=CommandId(sample_id("first")), records=3)
+    assert [outcome(sample_event(each)).records for each in (forgotten, repeated)] == [3, 3]
 
 
 def test_an_outcome_comes_back_from_its_json() -> None:
