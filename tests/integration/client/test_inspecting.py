@@ -1,0 +1,112 @@
+"""What is held, for people: filters, rights, and nothing that the caller may not read."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from eunoe.client.memory import Memory
+from eunoe.readmodels.recall.errors import BadScope, ReadRefused
+from eunoe.readmodels.recall.inspecting import Inspection, Status
+from eunoe.runtime.settings import Settings
+from eunoe.schemas.ids import MemoryId, PrincipalName
+from eunoe.schemas.values import Confirmation, MemoryClass, Trust
+from eunoe.worker.embedded import RunningServices
+
+SOURCE = {"kind": "user_explicit", "uri": "crm://1"}
+WHERE: dict[str, Any] = {"tenant": "acme", "agent": "bot", "purposes": ["support"], "source": SOURCE, "ttl": "P30D"}
+
+
+@pytest.fixture
+async def reviewer(settings: Settings, services: RunningServices) -> AsyncIterator[Memory]:
+    async with Memory.connect(replace(settings, principal=PrincipalName("dev-reviewer"))) as reviewer:
+        yield reviewer
+
+
+class Held:
+    """Writes records and waits for them."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.token: str | None = None
+
+    async def write(self, statement: str, **over: Any) -> MemoryId:
+        outcome = await self.memory.remember(statement, **(WHERE | over))
+        assert not outcome.refused, outcome
+        assert outcome.memory_id is not None
+        self.token = outcome.token
+        return outcome.memory_id
+
+    async def ids(self, by: Memory | None = None, **filters: Any) -> list[MemoryId]:
+        found = await (by or self.memory).inspect(tenant="acme", after=self.token, **filters)
+        return [each.record.memory_id for each in found.records]
+
+
+async def test_records_are_shown_newest_first_and_filtered(memory: Memory) -> None:
+    held = Held(memory)
+    tea = await held.write("Prefers tea.", subject="anna")
+    note = await held.write("Waits for a call.", kind="note", **{"class": "short_term"}, purposes=["billing"])
+    other = await held.write("Prefers milk.", agent="other")
+    assert await held.ids() == [other, note, tea]
+    assert await held.ids(agent="other") == [other]
+    assert await held.ids(purpose="billing") == [note]
+    assert await held.ids(subject="anna") == [tea]
+    assert await held.ids(subject="nobody-we-know") == []
+    assert await held.ids(classes=[MemoryClass.SHORT_TERM]) == [note]
+    assert await held.ids(kinds=["fact"]) == [other, tea]
+    assert await held.ids(statuses=[Status.EXPIRED]) == []
+    one = await memory.inspect(tenant="acme", limit=1)
+    assert ([each.record.memory_id for each in one.records], one.more) == ([other], True)
+    (found,) = (await memory.inspect(tenant="acme", subject="anna")).records
+    record = found.record
+    assert (found.status, record.version, record.source_uri) == (Status.ACTIVE, 1, "crm://1")
+    assert (record.trust, record.confirmation) == (Trust.ASSERTED, Confirmation.CONFIRMED)
+    assert record.expires_at > record.created_at
+    with pytest.raises(BadScope):
+        await memory.inspect(tenant="acme", limit=5_000)
+
+
+async def test_what_is_quarantined_is_for_reviewers(memory: Memory, reviewer: Memory) -> None:
+    held = Held(memory)
+    tea = await held.write("Prefers tea.")
+    waiting = await held.write("Says somebody.", source={"kind": "third_party", "uri": "mail://1"})
+    assert await held.ids() == [tea]
+    assert await held.ids(reviewer) == [waiting, tea]
+    assert await held.ids(reviewer, statuses=[Status.QUARANTINED]) == [waiting]
+    with pytest.raises(ReadRefused, match="not_allowed"):
+        await held.ids(statuses=[Status.QUARANTINED])
+
+
+async def test_what_is_kept_for_a_surface_is_no_matter_for_every_reader(memory: Memory, reviewer: Memory) -> None:
+    held = Held(memory)
+    kept = await held.write("Prefers tea.", surfaces=["mail"])
+    assert await held.ids() == []
+    assert await held.ids(reviewer) == [kept]
+
+
+async def test_conflicts_and_their_end_are_seen(memory: Memory) -> None:
+    held = Held(memory)
+    old = await held.write("Delivery at noon.", key="delivery.window", subject="anna")
+    new = await held.write("Delivery at night.", key="delivery.window", subject="anna")
+    found = await memory.inspect(tenant="acme", after=held.token)
+    assert conflicts(found) == {old: (new,), new: (old,)}
+    retracted = await memory.retract(old, tenant="acme", expected_version=2)
+    assert not retracted.refused
+    assert conflicts(await memory.inspect(tenant="acme", after=retracted.token)) == {new: ()}
+
+
+def conflicts(found: Inspection) -> dict[MemoryId, tuple[MemoryId, ...]]:
+    return {each.record.memory_id: each.record.conflicts for each in found.records}
+
+
+async def test_another_tenant_or_a_forgotten_person_is_not_shown(memory: Memory, settings: Settings) -> None:
+    held = Held(memory)
+    tea = await held.write("Prefers tea.", subject="anna")
+    milk = await held.write("Prefers milk.", subject="boris")
+    assert await held.ids() == [milk, tea]
+    assert (await memory.inspect(tenant="acme-2")).records == ()
+    async with Memory.connect(replace(settings, principal=PrincipalName("dev-officer"))) as officer:
+        held.token = (await officer.forget_subject("anna", tenant="acme")).token
+    assert await held.ids() == [milk]
+    assert await held.ids(subject="anna") == []
