@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
+from msgspec.structs import replace
+
 from eunoe.crypto.keyring import Keyring
+from eunoe.crypto.keys import DataCipher, TenantKeys
 from eunoe.crypto.signatures import Signer
 from eunoe.producers import checks
 from eunoe.producers.drafts import check_asked, place, seal
-from eunoe.producers.errors import NotSent, TooLarge
+from eunoe.producers.errors import KeyRefused, NotSent, TooLarge
 from eunoe.producers.key_requests import KeyRequests, OutcomeSource
 from eunoe.producers.proposal import Asked, Placed, Proposal
 from eunoe.runtime.clock import Clock, SystemClock
@@ -131,8 +134,7 @@ class MemoryProducer:
 
     async def prefetch(self, placed: Placed) -> None:
         """Ask for the keys that sending ``placed`` will need, so that it need not wait. Raises like sending it."""
-        keys = await self._keys.tenant(placed.tenant)
-        await self._keys.sealing(placed.tenant, keys.pseudonym(placed.subject), placed.bucket)
+        await self._cipher(placed, await self._keys.tenant(placed.tenant))
 
     async def remember(self, new: Proposal | Placed, asked: Asked = ALONE, *, expected_version: int = 0) -> Sent:
         checks.whole("expected_version", expected_version, 0)
@@ -223,8 +225,18 @@ class MemoryProducer:
         placed = self.place(new) if isinstance(new, Proposal) else new
         check_asked(asked)
         keys = await self._keys.tenant(placed.tenant)
-        cipher = await self._keys.sealing(placed.tenant, keys.pseudonym(placed.subject), placed.bucket)
+        cipher = await self._cipher(placed, keys)
         return placed, seal(placed, keys, cipher), keys.idempotency_hash(_key_of(asked))
+
+    async def _cipher(self, placed: Placed, keys: TenantKeys) -> DataCipher:
+        """What seals it. A refused month is told as what the author gave: the field that the month comes from."""
+        try:
+            return await self._keys.sealing(placed.tenant, keys.pseudonym(placed.subject), placed.bucket)
+        except KeyRefused as refused:
+            if refused.outcome.field != "bucket":
+                raise
+            field = "expires_at" if placed.draft.ttl is None else "ttl"
+            raise KeyRefused(replace(refused.outcome, field=field)) from None
 
     async def _about(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked) -> bytes:
         """Checks what commands about one record have in common; the request's hash."""

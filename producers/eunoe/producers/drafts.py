@@ -76,15 +76,26 @@ def check_asked(asked: Asked) -> None:
 
 
 def _end(proposal: Proposal, rule: KindRule | None, now: Millis) -> tuple[int | None, Millis]:
-    """``ttl`` as the author asked for it, and when the record ends. ``rule`` None: a kind that is not known here."""
+    """``ttl`` as the author asked for it, and when the record ends. ``rule`` None: a kind that is not known here.
+
+    The decider judges both by its own policy and clock. But it meets the month of the end first, in the request for the
+    key, and could only say that there is no key for such a month.
+    """
     longest = "" if rule is None else f"; a {rule.name} lasts at most {duration_text(rule.ttl_max)}"
     if proposal.ttl is not None and proposal.expires_at is not None:
         raise CallerError("ttl", "only one of ttl and expires_at may be given")
     if proposal.expires_at is not None:
-        return None, checks.instant("expires_at", proposal.expires_at)
+        at = checks.instant("expires_at", proposal.expires_at)
+        if at <= now:
+            raise CallerError("expires_at", f"has passed{longest}")
+        if rule is not None and at - now > rule.ttl_max:
+            raise CallerError("expires_at", f"is too far away{longest}")
+        return None, at
     if proposal.ttl is None:
         raise CallerError("ttl", f"is missing, and so is expires_at{longest}")
     ttl = checks.duration("ttl", proposal.ttl)
+    if rule is not None and ttl > rule.ttl_max:
+        raise CallerError("ttl", f"is too long{longest}")
     if now + ttl > checks.LAST:
         raise CallerError("ttl", "ends after the year 9999")
     return ttl, Millis(now + ttl)

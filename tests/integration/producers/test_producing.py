@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from eunoe.producers.client import Asked, MemoryProducer, Proposal, Sent
 from eunoe.producers.errors import KeyRefused, NoKeyYet, SubjectClosed, TooLarge
 from eunoe.schemas.envelope import TRACEPARENT_HEADER
 from eunoe.schemas.events import KeyIssued, MemoryAccepted
-from eunoe.schemas.ids import AgentId, TenantId
+from eunoe.schemas.ids import AgentId, Millis, TenantId
 from eunoe.schemas.outcomes import OutcomeStatus
 from eunoe.schemas.topics import Topic
 from eunoe.schemas.values import SourceKind
@@ -144,6 +145,24 @@ async def test_a_forgotten_subject_takes_nothing_new(make_producer: MakeProducer
     with pytest.raises(KeyRefused) as caught:
         await later.remember(proposal(ttl=timedelta(days=90)))  # of another month: its key is not there
     assert caught.value.outcome.reason == "subject_closed"
+
+
+@pytest.mark.usefixtures("decided")
+@pytest.mark.parametrize(
+    ("end", "field", "reason"),
+    [
+        ({"ttl": timedelta(days=4_000)}, "ttl", "expiry_too_far"),
+        ({"ttl": None, "expires_at": Millis(32_503_680_000_000)}, "expires_at", "expiry_too_far"),
+    ],
+)
+async def test_a_month_for_which_there_is_no_key_is_told_as_what_was_given(
+    make_producer: MakeProducer, end: dict[str, object], field: str, reason: str
+) -> None:
+    agent = await make_producer()
+    agent._policy = lambda: None  # one that knows the maximum refuses by itself
+    with pytest.raises(KeyRefused) as caught:
+        await agent.remember(replace(proposal(), **end))  # type: ignore[arg-type]  # fields of a `Proposal`
+    assert (caught.value.outcome.field, caught.value.outcome.reason) == (field, reason)
 
 
 async def test_without_outcomes_a_closed_subject_is_refused_at_once(

@@ -129,6 +129,7 @@ def test_a_bad_argument_is_named_and_not_repeated(field: str, value: object, pro
     ("over", "field"),
     [
         ({"expires_at": NAIVE, "ttl": None}, "expires_at"),
+        ({"expires_at": Millis(NOW - DAY), "ttl": None}, "expires_at"),
         ({"expires_at": -1, "ttl": None}, "expires_at"),
         ({"expires_at": Millis(NOW + DAY)}, "ttl"),
         ({"valid_from": Millis(NOW), "valid_until": Millis(NOW)}, "valid_until"),

@@ -1,6 +1,7 @@
 """A proposal gets its end and its bucket before it is sealed, and is measured before it is sent."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,25 @@ def test_without_an_end_nothing_is_placed_and_the_maximum_is_told(policy: Policy
     assert str(caught.value) == f"ttl: is missing, and so is expires_at{more}"
 
 
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ({"ttl": 1_825 * DAY + 1}, "ttl: is too long; a fact lasts at most P1825D"),
+        ({"ttl": None, "expires_at": Millis(NOW + 1_825 * DAY + 1)}, "expires_at: is too far away; a fact lasts at"),
+        ({"ttl": None, "expires_at": NOW}, "expires_at: has passed; a fact lasts at most P1825D"),
+    ],
+)
+def test_an_end_that_no_key_could_serve_is_refused_by_its_own_field(end: dict[str, Any], said: str) -> None:
+    with pytest.raises(CallerError) as caught:
+        place(replace(PLAIN, **end), RECORD, POLICY, NOW)
+    assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize("end", [{"ttl": 1_825 * DAY}, {"ttl": None, "expires_at": Millis(NOW + 1_825 * DAY)}])
+def test_an_end_at_the_maximum_is_not(end: dict[str, Any]) -> None:
+    assert place(replace(PLAIN, **end), RECORD, POLICY, NOW).draft.expires_at == NOW + 1_825 * DAY
+
+
 def test_a_duration_of_the_authors_own_is_kept_and_an_instant_has_none() -> None:
     placed = place(replace(PLAIN, ttl=DAY), RECORD, POLICY, NOW)
     assert (placed.draft.ttl, placed.draft.expires_at, placed.bucket) == (DAY, NOW + DAY, "2026-12")
@@ -47,7 +67,7 @@ def test_a_duration_of_the_authors_own_is_kept_and_an_instant_has_none() -> None
 
 def test_a_record_about_others_or_of_a_marked_kind_has_a_key_of_its_own() -> None:
     assert place(replace(PLAIN, about=("bob",)), RECORD, POLICY, NOW).bucket == Bucket(RECORD)
-    marked = KindRule(name="fact", ttl_max=DAY, own_bucket=True)
+    marked = KindRule(name="fact", ttl_max=30 * DAY, own_bucket=True)
     assert place(PLAIN, RECORD, replace(POLICY, kinds={"fact": marked}), NOW).bucket == Bucket(RECORD)
 
 
