@@ -93,3 +93,22 @@ def test_a_signer_is_known_by_its_public_key_and_not_by_its_id_alone() -> None:
     impostor = Ed25519Signer(SecretId("dev-officer-1"), b"x" * 32)
     with pytest.raises(ReadRefused, match="not_authenticated"):
         ControlGate(Standing(state), officer, (impostor,)).admit(scope)
+
+
+def test_what_is_switched_off_says_what_to_do_without_memory() -> None:
+    switched = MappingProxyType({"acme/support": Switch(reads=False)})
+    off = ControlGate(Standing(ControlState(policy=POLICY, switches=switched, offset=Offset(7))), AGENT, (SECRET,))
+    with pytest.raises(ReadRefused) as caught:
+        off.admit(SCOPE)
+    assert (caught.value.reason, caught.value.fallback) == ("reads_off", "answer without memory")
+    assert off.admit(replace(SCOPE, purpose="billing")).policy_version == POLICY.version
+    assert (off.fallback("support"), gate(policy=None).fallback("support")) == ("answer without memory", None)
+
+
+def test_a_record_is_shown_for_a_purpose_as_far_as_the_policy_protects_it() -> None:
+    rule = POLICY.principals[AGENT]
+    assert gate().allows(ACME, rule, "support", Sensitivity.RESTRICTED)
+    assert not gate(acme=Switch(reads=False)).allows(ACME, rule, "support", Sensitivity.PUBLIC)
+    assert not gate(replace(POLICY, purposes={})).allows(ACME, rule, "support", Sensitivity.PUBLIC)
+    narrow = replace(rule, max_sensitivity=Sensitivity.INTERNAL)
+    assert not gate().allows(ACME, narrow, "support", Sensitivity.PERSONAL)
