@@ -16,7 +16,7 @@ from eunoe.runtime.redis.connect import connect
 from eunoe.runtime.settings import Settings, load_settings
 from eunoe.schemas.ids import PrincipalName
 from eunoe.stack.choose import choose_stack
-from eunoe.stack.development import AGENT, apply_development, remembered
+from eunoe.stack.development import AGENT, apply_development, cleaned_quickly, remembered
 from eunoe.stack.local import USUAL
 from eunoe.stack.provider import Endpoints
 from eunoe.stack.throwaway import local_stack
@@ -72,13 +72,17 @@ async def prepared(
     kept = {key: environ[key] for key in ("EUNOE_DECIDE_BATCH", "EUNOE_PROJECT_BATCH") if key in environ}
     settings = load_settings({**kept, **given})
     settings = replace(
-        settings, prefix=name, group=f"{name}eunoe", partitions=partitions, principal=PrincipalName(AGENT)
+        cleaned_quickly(settings),
+        prefix=name,
+        group=f"{name}eunoe",
+        partitions=partitions,
+        principal=PrincipalName(AGENT),
     )
     redis = await connect(where.redis)
     try:
         with tempfile.TemporaryDirectory(prefix="bench-", dir=_near(where)) as folder:
             async with topic_admin(where.kafka) as admin:
-                await apply_topics(admin, settings.topics, partitions, 1)
+                await apply_topics(admin, settings.topics, partitions, 1, settings.topic_specs)
             installation = await open_installation(where.kafka, settings.topics)
             await bind_redis(redis, installation)
             settings = await apply_development(settings, installation, Path(folder))

@@ -26,7 +26,7 @@ from eunoe.runtime.settings import Settings, load_settings
 from eunoe.schemas.control import POLICY
 from eunoe.schemas.ids import SecretId
 from eunoe.stack.choose import choose_stack
-from eunoe.stack.development import with_development
+from eunoe.stack.development import cleaned_quickly, with_development
 from eunoe.stack.local import USUAL
 from eunoe.stack.provider import Endpoints
 from eunoe.stack.throwaway import local_stack
@@ -67,12 +67,12 @@ async def prepared(endpoints: Endpoints, *, own: bool, policy: str | None = None
     """
     prefix = f"demo-{secrets.token_hex(4)}-"
     settings = load_settings({"EUNOE_KAFKA": endpoints.kafka, "EUNOE_REDIS": endpoints.redis})
-    settings = replace(settings, prefix=prefix, group=f"{prefix}eunoe", partitions=_PARTITIONS)
+    settings = replace(cleaned_quickly(settings), prefix=prefix, group=f"{prefix}eunoe", partitions=_PARTITIONS)
     redis = await connect(endpoints.redis)
     try:
         with tempfile.TemporaryDirectory(prefix="eunoe-demo-") as folder:
             async with topic_admin(endpoints.kafka) as admin:
-                await apply_topics(admin, settings.topics, _PARTITIONS, 1)
+                await apply_topics(admin, settings.topics, _PARTITIONS, 1, settings.topic_specs)
             installation = await open_installation(endpoints.kafka, settings.topics)
             await bind_redis(redis, installation)
             settings = await _in_force(settings, installation, Path(folder), policy)

@@ -12,9 +12,12 @@ from eunoe.runtime.installation import Installation
 from eunoe.runtime.principals import DevelopmentSecrets, control_signer, create_development_secrets
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.control import POLICY
+from eunoe.schemas.topics import QUICK_CLEANING
 
 SECRETS_FOLDER: Final = "secrets"
 AGENT: Final = "dev-agent"
+_PATHS: Final = ("kek_file", "secrets", "control_key", "attest_key", "erasure_ledger")
+_CLEANING: Final = ("keys_segment", "keys_compaction_lag", "keys_tombstones", "keys_file_delay")
 
 
 def with_development(settings: Settings, made: DevelopmentSecrets) -> Settings:
@@ -24,7 +27,20 @@ def with_development(settings: Settings, made: DevelopmentSecrets) -> Settings:
         kek_file=settings.kek_file or made.kek_file,
         secrets=settings.secrets or made.secrets,
         control_key=settings.control_key or made.control_key,
+        attest_key=settings.attest_key or made.attest_key,
+        erasure_ledger=settings.erasure_ledger or made.erasure_ledger,
         control_signers=settings.control_signers or made.control_signers,
+    )
+
+
+def cleaned_quickly(settings: Settings) -> Settings:
+    """``settings`` for a stack on which a destroyed key is gone within seconds."""
+    return replace(
+        settings,
+        keys_segment=QUICK_CLEANING.segment,
+        keys_compaction_lag=QUICK_CLEANING.lag,
+        keys_tombstones=QUICK_CLEANING.tombstones,
+        keys_file_delay=QUICK_CLEANING.file_delay,
     )
 
 
@@ -52,7 +68,7 @@ async def apply_development(settings: Settings, installation: Installation, fold
 
 def remembered(settings: Settings) -> Mapping[str, str | int | list[str]]:
     """What the other commands need to know, as settings."""
-    paths = {name: getattr(settings, name) for name in ("kek_file", "secrets", "control_key")}
+    paths = {name: getattr(settings, name) for name in _PATHS}
     return {
         "kafka": settings.kafka,
         "redis": settings.redis,
@@ -60,6 +76,7 @@ def remembered(settings: Settings) -> Mapping[str, str | int | list[str]]:
         "group": settings.group,
         "partitions": settings.partitions,
         "principal": settings.principal or AGENT,
+        **{name: f"PT{getattr(settings, name) / 1_000:.3f}S" for name in _CLEANING},
         "control_signers": [
             f"{each.signer}={base64.b64encode(each.public_key).decode()}" for each in settings.control_signers
         ],

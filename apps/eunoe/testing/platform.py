@@ -18,7 +18,7 @@ from eunoe.runtime.installation import Installation, bind_redis, open_installati
 from eunoe.runtime.kafka import apply_topics, topic_admin
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.topics import TopicNames
-from eunoe.stack.development import apply_development, remembered
+from eunoe.stack.development import apply_development, cleaned_quickly, remembered
 from eunoe.stack.ports import free_ports
 
 _STOP_S: Final = 15.0
@@ -125,8 +125,9 @@ async def install(
 ) -> Platform:
     """Topics, genesis, secrets and the development policy under ``names``; ``over`` replaces settings."""
     settings = Settings(kafka=kafka, redis=redis, prefix=names.prefix, partitions=partitions, **over)  # type: ignore[arg-type]  # only whole numbers are replaced
+    settings = cleaned_quickly(settings)
     async with topic_admin(kafka) as admin:
-        await apply_topics(admin, names, partitions, 1)
+        await apply_topics(admin, names, partitions, 1, settings.topic_specs)
     installation = await open_installation(kafka, names)
     async with Redis.from_url(redis) as client:
         await bind_redis(client, installation)

@@ -16,7 +16,7 @@ from eunoe.runtime import setting_values as read
 from eunoe.runtime.errors import CallerFault
 from eunoe.runtime.setting_values import ControlSigner
 from eunoe.schemas.ids import PrincipalName
-from eunoe.schemas.topics import TopicNames
+from eunoe.schemas.topics import USUAL_CLEANING, KeysCleaning, TopicNames, TopicSpec, specs_with
 
 ENVIRONMENT_PREFIX: Final = "EUNOE_"
 
@@ -57,6 +57,12 @@ class Settings:
     group: str = "eunoe"
     """What consumer groups and transactional ids start with."""
 
+    # how soon a destroyed key is gone from Kafka's files (see `KeysCleaning`); only `eunoe topics apply` uses them
+    keys_segment: int = USUAL_CLEANING.segment
+    keys_compaction_lag: int = USUAL_CLEANING.lag
+    keys_tombstones: int = USUAL_CLEANING.tombstones
+    keys_file_delay: int = USUAL_CLEANING.file_delay
+
     # keys and secrets: where they are, never what they are
     kek_file: Path | None = None
     """The key-encryption key; without it, the variable EUNOE_KEK holds it."""
@@ -69,6 +75,16 @@ class Settings:
     control_signers: tuple[ControlSigner, ...] = ()
     control_key: Path | None = None
     """The private key that `eunoe policy apply` signs with."""
+    attest_key: Path | None = None
+    """The private key that signs erasure receipts. It is not the shredder's, and no other process needs it."""
+
+    # proving erasures
+    erasure_ledger: Path | None = None
+    """A file outside the cluster that lists closed generations; all workers of an installation share it."""
+    kafka_log_dirs: tuple[Path, ...] = ()
+    """The brokers' log directories, as far as this machine can read them: where segment files are scanned."""
+    key_cache_age: int = 10_000
+    """How long a client may hold an opened key: after a person is forgotten, what readers' memory may still hold."""
 
     # lanes
     decide_batch: int = 500
@@ -94,6 +110,18 @@ class Settings:
     def topics(self) -> TopicNames:
         return TopicNames(prefix=self.prefix)
 
+    @property
+    def topic_specs(self) -> tuple[TopicSpec, ...]:
+        """What the topics must look like on the cluster."""
+        return specs_with(
+            KeysCleaning(
+                segment=self.keys_segment,
+                lag=self.keys_compaction_lag,
+                tombstones=self.keys_tombstones,
+                file_delay=self.keys_file_delay,
+            )
+        )
+
 
 PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
     {
@@ -102,12 +130,20 @@ PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
         "prefix": read.prefix,
         "partitions": read.count(1, 4096),
         "group": read.name,
+        "keys_segment": read.duration,
+        "keys_compaction_lag": read.duration,
+        "keys_tombstones": read.duration,
+        "keys_file_delay": read.duration,
         "kek_file": read.path,
         "secrets": read.path,
         "principal": read.name,
         "secret_file": read.path,
         "control_signers": read.signers,
         "control_key": read.path,
+        "attest_key": read.path,
+        "erasure_ledger": read.path,
+        "kafka_log_dirs": read.paths,
+        "key_cache_age": read.duration,
         "decide_batch": read.count(1, 10_000),
         "project_batch": read.count(1, 10_000),
         "session_timeout": read.duration,

@@ -50,6 +50,41 @@ def _kept(days: int, **more: str) -> Mapping[str, str]:
     return MappingProxyType(config | {name.replace("_", "."): value for name, value in more.items()})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysCleaning:
+    """How soon a destroyed key is gone from the files of ``memory-keys``. All in milliseconds.
+
+    A segment is closed after ``segment``; what a tombstone replaces is cleaned away at most ``lag`` later; the old
+    file stays under another name for ``file_delay``. ``tombstones``: how long a tombstone is kept, which is how long
+    a projector of keys may be away and still learn of every destruction.
+    """
+
+    segment: int = 600_000
+    lag: int = 900_000
+    tombstones: int = _DAY_MS
+    file_delay: int = 60_000
+
+
+USUAL_CLEANING: Final = KeysCleaning()
+QUICK_CLEANING: Final = KeysCleaning(segment=2_000, lag=3_000, tombstones=60_000, file_delay=1_000)
+"""For development and tests, where nobody wants to wait: gone in about five seconds (measured)."""
+
+
+def _keys_config(cleaning: KeysCleaning) -> Mapping[str, str]:
+    return MappingProxyType(
+        {
+            **_COMMON,
+            "cleanup.policy": "compact",
+            "segment.ms": str(cleaning.segment),
+            "max.compaction.lag.ms": str(cleaning.lag),
+            "min.compaction.lag.ms": "0",
+            "min.cleanable.dirty.ratio": "0.01",
+            "delete.retention.ms": str(cleaning.tombstones),
+            "file.delete.delay.ms": str(cleaning.file_delay),
+        }
+    )
+
+
 SPECS: Final[Mapping[Topic, TopicSpec]] = MappingProxyType(
     {
         spec.topic: spec
@@ -62,20 +97,7 @@ SPECS: Final[Mapping[Topic, TopicSpec]] = MappingProxyType(
             ),
             TopicSpec(topic=Topic.LIFECYCLE, partitioned=True, config=MappingProxyType(_FOR_EVER)),
             # Short segments and a low dirty ratio, so that a tombstoned key is really gone soon.
-            TopicSpec(
-                topic=Topic.KEYS,
-                partitioned=True,
-                config=MappingProxyType(
-                    {
-                        **_COMMON,
-                        "cleanup.policy": "compact",
-                        "segment.ms": "600000",
-                        "max.compaction.lag.ms": "900000",
-                        "min.cleanable.dirty.ratio": "0.01",
-                        "delete.retention.ms": str(_DAY_MS),
-                    }
-                ),
-            ),
+            TopicSpec(topic=Topic.KEYS, partitioned=True, config=_keys_config(USUAL_CLEANING)),
             # Kept, not compacted: "the first that replaces offset n wins" does not survive compaction (ADR 0009).
             TopicSpec(topic=Topic.CONTROL, partitioned=False, config=MappingProxyType(_FOR_EVER)),
             TopicSpec(topic=Topic.ACCESS, partitioned=True, config=_kept(30)),
@@ -84,6 +106,12 @@ SPECS: Final[Mapping[Topic, TopicSpec]] = MappingProxyType(
         )
     }
 )
+
+
+def specs_with(cleaning: KeysCleaning) -> tuple[TopicSpec, ...]:
+    """Every topic, ``memory-keys`` cleaned as told."""
+    keys = TopicSpec(topic=Topic.KEYS, partitioned=True, config=_keys_config(cleaning))
+    return tuple(keys if spec.topic is Topic.KEYS else spec for spec in SPECS.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
