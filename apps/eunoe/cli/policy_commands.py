@@ -1,4 +1,4 @@
-"""`eunoe policy`: publish, check and show the policy in force."""
+"""`eunoe policy`: publish, check, show and try the policy."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eunoe.cli.options import Call, common, run
+from eunoe.cli.policy_simulation import simulate
+from eunoe.cli.policy_tables import effective, effective_text
 
 if TYPE_CHECKING:
     from eunoe.runtime.control_state import ControlState
@@ -19,6 +21,9 @@ _file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path
 @click.group()
 def policy() -> None:
     """The policy that decides every write."""
+
+
+policy.add_command(simulate)
 
 
 @policy.command()
@@ -52,13 +57,19 @@ def apply(call: Call, file: Path, reason: str | None) -> None:
 @policy.command()
 @common
 def show(call: Call) -> None:
-    """The policy in force: its file, as it was published."""
+    """The policy in force: its file, as it was published, and what holds where it says nothing."""
     state = run(_state(call.settings()))
     if state.policy is None:
         raise click.ClickException("no policy is in force; publish one with `eunoe policy apply FILE`")
     text = state.adopted["policy"].record.body.decode()
-    document = {**_document(state.policy), "control_offset": state.in_force("policy"), "text": text}
-    call.show(document, lambda: text)
+    found = state.policy
+    document = {
+        **_document(found),
+        "control_offset": state.in_force("policy"),
+        "text": text,
+        "effective": effective(found),
+    }
+    call.show(document, lambda: f"{text}\n{effective_text(found)}")
 
 
 def _read(file: Path, body: bytes) -> "Policy":

@@ -109,13 +109,20 @@ async def open_installation(
 
 async def bind_redis(redis: Redis, installation: Installation) -> None:
     """Ties this Redis to the log, or finds it tied already. Raises `ForeignLog` where it is tied to another one."""
-    prefix = installation.names.prefix
-    key = f"eunoe:installation:{prefix}"
-    await redis.set(key, installation.log_id, nx=True)
-    found = await redis.get(key)
+    await redis.set(_bound(installation), installation.log_id, nx=True)
+    await check_redis(redis, installation)
+
+
+async def check_redis(redis: Redis, installation: Installation) -> None:
+    """`bind_redis` for who must write nothing: raises `ForeignLog` where this Redis is tied to another log, or none."""
+    found = await redis.get(_bound(installation))
     known = found.decode() if isinstance(found, bytes) else str(found)
     if known != installation.log_id:
-        raise ForeignLog(prefix, expected=known, found=installation.log_id)
+        raise ForeignLog(installation.names.prefix, expected=known, found=installation.log_id)
+
+
+def _bound(installation: Installation) -> str:
+    return f"eunoe:installation:{installation.names.prefix}"
 
 
 @asynccontextmanager
