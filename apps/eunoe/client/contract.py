@@ -4,8 +4,10 @@ Nothing is looked up: a document says what the read said. Trust untrusted, asser
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
+from eunoe.domain.judging import influences
+from eunoe.readmodels.history_reader import History
 from eunoe.readmodels.recall.result import Freshness, RecalledMemory, SearchResult
 from eunoe.readmodels.recall.scope import ReadScope
 from eunoe.schemas.contract.documents import (
@@ -20,26 +22,35 @@ from eunoe.schemas.contract.documents import (
     SelectedRecord,
 )
 from eunoe.schemas.contract.review import (
-    UNTRUSTED_SOURCES,
     PoisoningReview,
     ProvenanceCheck,
     QuarantineState,
     Reviewed,
     poisoning_review,
 )
+from eunoe.schemas.events import MemoryAccepted, MemoryPromoted, MemoryQuarantined, MemoryRejected
 from eunoe.schemas.ids import AgentId, Millis, PrincipalName, TenantId
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import MemoryClass, Trust, Visibility
 
+_WRITTEN: Final = frozenset({MemoryAccepted.__name__, MemoryQuarantined.__name__})
+_QUARANTINE: Final = {
+    MemoryQuarantined.__name__: QuarantineState.QUARANTINED,
+    MemoryPromoted.__name__: QuarantineState.RELEASED,
+    MemoryRejected.__name__: QuarantineState.REJECTED,
+}
 _DAY: Final = timedelta(days=1) // timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def memory_record(record: RecalledMemory, tenant: TenantId, policy: Policy | None = None) -> MemoryRecordDocument:
-    """``policy`` says which sources are untrusted and who owns the record's principal; without it: the usual sources,
-    and the principal itself. What a read does not tell is null.
+def memory_record(
+    record: RecalledMemory, tenant: TenantId, history: History, policy: Policy | None = None
+) -> MemoryRecordDocument:
+    """``history``: the record's own, which says how it came into use (see `review_of`, also for ``policy``).
+
+    What a read does not tell is null. Raises ValueError as `review_of` does.
     """
-    review = review_of(record, policy)
+    review = review_of(record, history, policy)
     return MemoryRecordDocument(
         **{name: getattr(review, name) for name in Reviewed.__struct_fields__},
         record_id=record.memory_id,
@@ -63,7 +74,7 @@ def memory_record(record: RecalledMemory, tenant: TenantId, policy: Policy | Non
         producer_surface=record.producer_surface,
         consumer_surfaces=record.surfaces,
         scope=record.scope,
-        conflict_policy=_told(record, "conflict_policy"),
+        conflict_policy=None,
         expires_at=_instant(record.expires_at),
         export_delete_policy=record.export_delete_policy,
         conflicts=record.conflicts,
@@ -149,14 +160,20 @@ def retrieval_result(result: SearchResult, query: RetrievalQuery) -> RetrievalRe
     )
 
 
-def review_of(record: RecalledMemory, policy: Policy | None = None) -> PoisoningReview:
-    """The poisoning review of a record in use: what needed a review was released by one, else no read would give it."""
-    rule = None if policy is None else policy.sources.get(record.source_kind)
-    untrusted = record.source_kind in UNTRUSTED_SOURCES if rule is None else rule.trust is Trust.UNTRUSTED
+def review_of(record: RecalledMemory, history: History, policy: Policy | None = None) -> PoisoningReview:
+    """The poisoning review of a record, from what was decided when it was written and since.
+
+    ``policy`` says who owns the record's principal; without it, the principal itself answers. Raises ValueError where
+    ``history`` is another record's or does not reach back to the write, and where the record should have waited for a
+    review and did not.
+    """
+    first = next((entry for entry in history.entries if entry.kind in _WRITTEN), None)
+    if history.memory_id != record.memory_id or first is None:
+        raise ValueError("history does not tell how the record was written")
     principal = None if policy is None else policy.principals.get(record.principal)
     return poisoning_review(
-        untrusted=untrusted or record.trust is Trust.UNTRUSTED,
-        policy_influence=bool(_told(record, "policy_influence")),
+        untrusted=first.trust is Trust.UNTRUSTED,
+        policy_influence=influences(first.findings),
         shared=record.visibility is Visibility.SHARED,
         check=ProvenanceCheck(
             source=record.source_uri or record.source_kind.value,
@@ -164,7 +181,7 @@ def review_of(record: RecalledMemory, policy: Policy | None = None) -> Poisoning
             revision=record.version,
         ),
         record_id=record.memory_id,
-        decided=QuarantineState.RELEASED,
+        quarantine=_quarantine(history),
     )
 
 
@@ -201,6 +218,7 @@ def _instant(at: Millis) -> datetime:
     return _EPOCH + timedelta(milliseconds=at)
 
 
-def _told(record: RecalledMemory, field: str) -> Any:
-    """A field that reads of this version may not tell yet; None then."""
-    return getattr(record, field, None)
+def _quarantine(history: History) -> QuarantineState:
+    """Where the last step of a quarantine led; none where the record was accepted at once."""
+    steps = [_QUARANTINE[entry.kind] for entry in history.entries if entry.kind in _QUARANTINE]
+    return steps[-1] if steps else QuarantineState.NONE

@@ -1,8 +1,16 @@
 """A start-up file on a real worker: its records are judged like any others, and once."""
 
+from dataclasses import replace
+
+from eunoe.client.contract import memory_record
 from eunoe.client.ingesting import ingest
 from eunoe.client.memory import Memory
-from eunoe.client.seed_file import SeedScope, seed_lines
+from eunoe.client.rendering import render
+from eunoe.client.seed_file import SeedScope, read_seeds, seed_lines, seed_memory_id
+from eunoe.runtime.settings import Settings
+from eunoe.schemas.contract.review import QuarantineState, WriteTrustBoundary
+from eunoe.schemas.ids import PrincipalName, TenantId
+from eunoe.schemas.outcomes import OutcomeStatus
 from eunoe.testing.waiting import until
 
 FILE = """\
@@ -41,3 +49,29 @@ async def test_a_start_up_file_is_ingested_once_however_often_it_is_read(memory:
         }
 
     await until(found, 10)
+
+
+async def test_what_a_review_released_says_so_and_is_shown_for_what_it_is(memory: Memory, settings: Settings) -> None:
+    await ingest(memory, seed_lines(FILE.encode(), SCOPE))
+    waiting = seed_memory_id(read_seeds(FILE.encode())[3], SCOPE.agent)
+    async with Memory.connect(replace(settings, principal=PrincipalName("dev-reviewer"))) as reviewer:
+        outcome = await reviewer.promote(waiting, tenant="acme", expected_version=1)
+    assert outcome.status is OutcomeStatus.DONE
+    result = await memory.search("tea tickets", tenant="acme", agent="bot", purpose="support", after=outcome.token)
+
+    async def told() -> bool:
+        entries = (await memory.history("acme", waiting)).entries
+        return [each.kind for each in entries] == ["MemoryQuarantined", "MemoryPromoted"]
+
+    await until(told, 10)
+    documents = {
+        each.external_id: memory_record(each, TenantId("acme"), await memory.history("acme", each.memory_id))
+        for each in result.records
+    }
+    assert {name: (each.write_trust_boundary, each.quarantine_state) for name, each in documents.items()} == {
+        "mem-002": (WriteTrustBoundary.TRUSTED_WRITE, QuarantineState.NONE),
+        "mem-004": (WriteTrustBoundary.UNTRUSTED_WRITE, QuarantineState.RELEASED),
+    }
+    block = render(result)
+    assert "Somebody said tea." in block
+    assert '"labels": ["proposed"' in block

@@ -3,11 +3,11 @@
 import base64
 import json
 from dataclasses import replace
-from types import MappingProxyType
 
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace as replaced
 
 from eunoe.client.contract import (
     memory_record,
@@ -17,17 +17,19 @@ from eunoe.client.contract import (
     review_of,
     scope_of,
 )
+from eunoe.readmodels.history_reader import Entry, History
 from eunoe.readmodels.recall.budget import Skipped
 from eunoe.readmodels.recall.result import Empty
 from eunoe.readmodels.recall.scope import ReadScope
 from eunoe.schemas.contract.documents import Document, TrustLevel, parse_document
 from eunoe.schemas.contract.json_schema import stored_schema
 from eunoe.schemas.contract.review import ContaminationScope, QuarantineState, WriteTrustBoundary
-from eunoe.schemas.ids import AgentId, Millis, PrincipalName, TenantId
-from eunoe.schemas.policy import SourceRule
+from eunoe.schemas.events import Finding
+from eunoe.schemas.ids import AgentId, CommandId, EventId, MemoryId, Millis, Offset, PrincipalName, TenantId
 from eunoe.schemas.policy_file import development_policy_text, read_policy
-from eunoe.schemas.values import Confirmation, MemoryClass, Sensitivity, SourceKind, Trust, Visibility
+from eunoe.schemas.values import Confirmation, MemoryClass, Sensitivity, Trust, Verdict, Visibility
 from eunoe.testing.recalled import sample_recalled, sample_result
+from eunoe.testing.samples import SAMPLE_TIME
 
 KEY = base64.b64encode(bytes(32)).decode()
 POLICY = read_policy(
@@ -50,6 +52,27 @@ SCOPE = ReadScope(
 QUERY = retrieval_query(SCOPE, trace_id="t-1", session_id="s-1", limit=5, budget=200, as_of=Millis(1_001))
 
 
+def entry(kind: str, trust: Trust | None = Trust.ASSERTED, findings: tuple[Finding, ...] = ()) -> Entry:
+    """A step of a record's history that was decided by nobody in particular."""
+    return Entry(
+        position=Offset(7),
+        kind=kind,
+        version=1,
+        decided_at=SAMPLE_TIME,
+        principal=PrincipalName("dev-agent"),
+        event_id=EventId("e"),
+        command_id=CommandId("c"),
+        policy_version=1,
+        policy_hash="0" * 64,
+        trust=trust,
+        findings=findings,
+    )
+
+
+def history(*entries: Entry) -> History:
+    return History(memory_id=sample_recalled().memory_id, entries=entries, position=Offset(8))
+
+
 def checked(document: Document) -> Document:
     """The document after it has been JSON, taken by its stored schema."""
     raw = msgspec.json.encode(document)
@@ -66,7 +89,7 @@ def checked(document: Document) -> Document:
 )
 def test_a_record_in_use_is_a_memory_record(trust: Trust, level: TrustLevel) -> None:
     record = sample_recalled(trust=trust, version=3, confirmation=Confirmation.PROPOSED, surfaces=("chat",))
-    document = memory_record(record, TENANT)
+    document = memory_record(record, TENANT, history(entry("MemoryAccepted")))
     checked(document)
     assert (document.trust_level, document.revision, document.confirmation) == (level, 3, Confirmation.PROPOSED)
     assert (document.key, document.value) == ("delivery.window", "Prefers delivery after 18:00.")
@@ -82,28 +105,45 @@ def test_provenance_is_what_is_known_of_it_best_first() -> None:
     assert provenance_of(replace(record, provenance=None, source_uri=None, event_ids=())) == "unknown"
 
 
-def test_a_record_from_outside_was_released_by_a_review() -> None:
-    trusted, outside = (
-        review_of(sample_recalled(source_kind=kind)) for kind in (SourceKind.TOOL, SourceKind.THIRD_PARTY)
-    )
-    assert trusted.write_trust_boundary is WriteTrustBoundary.TRUSTED_WRITE
-    assert trusted.quarantine_state is QuarantineState.NONE
-    assert outside.write_trust_boundary is WriteTrustBoundary.UNTRUSTED_WRITE
-    assert outside.quarantine_state is QuarantineState.RELEASED
+def test_a_record_that_waited_was_released_by_a_review() -> None:
+    accepted = review_of(sample_recalled(), history(entry("MemoryAccepted")))
+    assert accepted.write_trust_boundary is WriteTrustBoundary.TRUSTED_WRITE
+    assert (accepted.activation_policy, accepted.quarantine_state) == ("on_acceptance", QuarantineState.NONE)
+    waiting = entry("MemoryQuarantined", trust=Trust.UNTRUSTED)
+    released = review_of(sample_recalled(), history(waiting, entry("MemoryPromoted", trust=Trust.ASSERTED)))
+    assert released.write_trust_boundary is WriteTrustBoundary.UNTRUSTED_WRITE
+    assert (released.activation_policy, released.quarantine_state) == ("delayed_review", QuarantineState.RELEASED)
+    for step, state in (("MemoryConfirmed", "quarantined"), ("MemoryRejected", "rejected")):
+        assert review_of(sample_recalled(), history(waiting, entry(step))).quarantine_state == state
 
 
-def test_which_source_is_untrusted_is_the_policys_word() -> None:
-    rule = SourceRule(kind=SourceKind.TOOL, trust=Trust.UNTRUSTED, confirmation=Confirmation.PROPOSED)
-    strict = replace(POLICY, sources=MappingProxyType({**POLICY.sources, SourceKind.TOOL: rule}))
-    record = sample_recalled(source_kind=SourceKind.TOOL)
-    assert review_of(record, POLICY).write_trust_boundary is WriteTrustBoundary.TRUSTED_WRITE
-    assert review_of(record, strict).write_trust_boundary is WriteTrustBoundary.UNTRUSTED_WRITE
-    assert review_of(record, POLICY).provenance_check.owner == "dev-team"
-    assert review_of(record).provenance_check.owner == "dev-agent"
+@pytest.mark.parametrize(("rule", "influences"), [("policy_influence", True), ("routing", True), ("secret", False)])
+def test_what_influences_policy_is_what_the_decider_took_for_it(rule: str, influences: bool) -> None:
+    found = (Finding(detector="rules", rule=rule, verdict=Verdict.QUARANTINE),)
+    waited = history(entry("MemoryQuarantined", findings=found), entry("MemoryPromoted"))
+    review = review_of(sample_recalled(), waited)
+    assert (review.policy_influence, review.quarantine_state) == (influences, QuarantineState.RELEASED)
+
+
+def test_a_record_that_should_have_waited_and_did_not_is_no_document() -> None:
+    with pytest.raises(ValueError, match="untrusted_write needs"):
+        memory_record(sample_recalled(), TENANT, history(entry("MemoryAccepted", trust=Trust.UNTRUSTED)))
+    for other in (history(), replaced(history(entry("MemoryAccepted")), memory_id=MemoryId("another"))):
+        with pytest.raises(ValueError, match="how the record was written"):
+            memory_record(sample_recalled(), TENANT, other)
+
+
+def test_the_owner_is_the_policys_word() -> None:
+    written = history(entry("MemoryAccepted"))
+    assert review_of(sample_recalled(), written, POLICY).provenance_check.owner == "dev-team"
+    assert review_of(sample_recalled(), written).provenance_check.owner == "dev-agent"
 
 
 def test_what_one_agent_alone_reads_can_reach_no_further() -> None:
-    own, shared = (review_of(sample_recalled(visibility=each)) for each in (Visibility.AGENT, Visibility.SHARED))
+    own, shared = (
+        review_of(sample_recalled(visibility=each), history(entry("MemoryAccepted")))
+        for each in (Visibility.AGENT, Visibility.SHARED)
+    )
     assert own.contamination_scope is ContaminationScope.AGENT_LOCAL
     assert shared.contamination_scope is ContaminationScope.TENANT_LOCAL
 

@@ -70,13 +70,14 @@ class MemoryRecord:
 
     @property
     def review(self) -> PoisoningReview:
+        untrusted = source_kind(self.source) in UNTRUSTED_SOURCES
         return poisoning_review(
-            untrusted=source_kind(self.source) in UNTRUSTED_SOURCES,
+            untrusted=untrusted,
             policy_influence=self.policy_influence,
             shared=True,
             check=ProvenanceCheck(source=self.source, owner=self.owner or self.tenant_id, revision=self.revision),
             record_id=self.memory_id,
-            decided=self.quarantine,
+            quarantine=self.quarantine if untrusted or self.policy_influence else QuarantineState.NONE,
         )
 
     @property

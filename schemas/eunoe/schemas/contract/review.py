@@ -91,20 +91,19 @@ def poisoning_review(
     shared: bool,
     check: ProvenanceCheck,
     record_id: str,
-    decided: QuarantineState,
+    quarantine: QuarantineState,
 ) -> PoisoningReview:
-    """The seven fields from the three things that decide them.
+    """The seven fields from what decides them. What waits, or has waited, is activated by a delayed review.
 
-    ``decided``: the state of a record that has to be reviewed; one that has not gets `QuarantineState.NONE`.
+    Raises ValueError where something that has to wait did not.
     """
-    delayed = untrusted or policy_influence
-    boundary = WriteTrustBoundary.UNTRUSTED_WRITE if untrusted else WriteTrustBoundary.TRUSTED_WRITE
+    waited = quarantine is not QuarantineState.NONE
     return PoisoningReview(
-        write_trust_boundary=boundary,
-        activation_policy=ActivationPolicy.DELAYED_REVIEW if delayed else ActivationPolicy.ON_ACCEPTANCE,
+        write_trust_boundary=WriteTrustBoundary.UNTRUSTED_WRITE if untrusted else WriteTrustBoundary.TRUSTED_WRITE,
+        activation_policy=ActivationPolicy.DELAYED_REVIEW if waited else ActivationPolicy.ON_ACCEPTANCE,
         contamination_scope=ContaminationScope.TENANT_LOCAL if shared else ContaminationScope.AGENT_LOCAL,
         policy_influence=policy_influence,
         provenance_check=check,
-        quarantine_state=decided if delayed else QuarantineState.NONE,
+        quarantine_state=quarantine,
         rollback_ref=f"{record_id}@{check.revision}",
     )
