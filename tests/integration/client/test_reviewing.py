@@ -68,8 +68,9 @@ class Reviewers:
 
     async def policy(self, *changes: tuple[str, str]) -> None:
         """The development policy with ``changes``, in force for deciders and readers when this returns."""
-        text = self.original
-        for old, new in changes:
+        text, now = self.original, self.reviewer.reading.gate.state.policy
+        assert now is not None
+        for old, new in (("version = 1", f"version = {now.version + 1}"), *changes):
             assert old in text
             text = text.replace(old, new, 1)
         before = self.services.rules.offset
