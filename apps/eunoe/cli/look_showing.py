@@ -48,20 +48,17 @@ def inspection_table(found: "Inspection") -> "Table | str":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("statement", "status", "class, kind", "provenance", "trust", "expires")
+    table = Table("statement", "provenance and trust")
     table.add_column("memory", no_wrap=True, min_width=36)
     for each in found.records:
         record = each.record
         source = record.source_uri or record.provenance or ", ".join(record.event_ids) or "unknown"
-        status = each.status.value + ("\nin conflict" if record.conflicts else "")
+        state = each.status.value + (", in conflict" if record.conflicts else "")
         table.add_row(
             Text(record.statement),
-            status,
-            f"{record.memory_class}\n{record.kind}",
-            Text(f"{record.source_kind}\n{source}"),
-            f"{record.trust}\n{record.confirmation}",
-            (instant(record.expires_at) or "")[:10],
-            f"{record.memory_id}\nrevision {record.version}",
+            Text(f"{record.source_kind}\n{source}\n{record.trust}, {record.confirmation}"),
+            f"{record.memory_id}\nrevision {record.version}, {state}\n"
+            f"{record.memory_class}, {record.kind}\nexpires {(instant(record.expires_at) or '')[:10]}",
         )
     if found.more:
         table.caption = "There are more; raise --limit or filter."
@@ -78,22 +75,20 @@ def traces_table(found: "Traces") -> "Table | str":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("when", "kind", "who, for what", "asked", "excluded")
+    table = Table()
+    table.add_column("read", no_wrap=True, min_width=36)
+    table.add_column("asked, left out")
     table.add_column("delivered", no_wrap=True, min_width=36)
-    table.add_column("trace", min_width=36)
     for each in found.traces:
         trace = each.trace
-        excluded = "\n".join(f"{out.reason} {out.count}" for out in trace.excluded)
-        if trace.skipped:
-            excluded += f"\nover budget {len(trace.skipped)}"
+        left_out = [f"{out.reason} {out.count}" for out in trace.excluded]
+        left_out += [f"over budget {len(trace.skipped)}"] if trace.skipped else []
+        session = "" if trace.session_id is None else f"\nsession {trace.session_id}"
         table.add_row(
-            instant(trace.at),
-            trace.kind.value,
-            f"{trace.principal}\n{trace.agent or '-'}, {trace.purpose or '-'}",
-            Text("(sealed)" if each.query is None else each.query),
-            excluded.strip(),
+            f"{instant(trace.at)} {trace.kind.value}\n{trace.principal} for {trace.agent or '-'}, {trace.purpose or '-'}"
+            f"\n{trace.trace_id}{session}",
+            Text("\n".join(["(sealed)" if each.query is None else each.query, *left_out])),
             "\n".join(f"{one.memory_id} v{one.version}" for one in trace.delivered) or "nothing",
-            trace.trace_id + ("" if trace.session_id is None else f"\nsession {trace.session_id}"),
         )
     return table
 

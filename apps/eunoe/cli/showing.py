@@ -107,17 +107,16 @@ def search_table(result: "SearchResult") -> "Table | str":
     table = Table("score", "statement", caption=_caption(result))
     table.add_column("memory", no_wrap=True, min_width=36)
     table.add_column("why")
-    table.add_column("state")
     for each in result.records:
         why = ", ".join(f"{term.name} {term.amount:.2f}" for term in each.terms[:6])
-        named = f"{each.memory_id}\nversion {each.version}"
-        table.add_row(f"{each.score:.2f}", Text(each.statement), named, Text(why), _state(each))
+        named = f"{each.memory_id}\nversion {each.version}, {_state(each)}"
+        table.add_row(f"{each.score:.2f}", Text(each.statement), named, Text(why))
     return table
 
 
 def _state(record: "RecalledMemory") -> str:
     """What a reader must know before relying on it."""
-    said = f"{record.confirmation}\n{record.trust}"
+    said = f"{record.confirmation}, {record.trust}"
     return said if not record.conflicts else f"{said}\nin conflict with\n" + "\n".join(record.conflicts)
 
 
