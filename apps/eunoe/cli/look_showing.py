@@ -83,10 +83,10 @@ def traces_table(found: "Traces") -> "Table | str":
         trace = each.trace
         left_out = [f"{out.reason} {out.count}" for out in trace.excluded]
         left_out += [f"over budget {len(trace.skipped)}"] if trace.skipped else []
+        who = f"{trace.principal} for {trace.agent or '-'}, {trace.purpose or '-'}"
         session = "" if trace.session_id is None else f"\nsession {trace.session_id}"
         table.add_row(
-            f"{instant(trace.at)} {trace.kind.value}\n{trace.principal} for {trace.agent or '-'}, {trace.purpose or '-'}"
-            f"\n{trace.trace_id}{session}",
+            f"{instant(trace.at)} {trace.kind.value}\n{who}\n{trace.trace_id}{session}",
             Text("\n".join(["(sealed)" if each.query is None else each.query, *left_out])),
             "\n".join(f"{one.memory_id} v{one.version}" for one in trace.delivered) or "nothing",
         )
