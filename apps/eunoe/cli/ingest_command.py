@@ -73,15 +73,22 @@ async def _ingest(call: Call, file: Path, seeds: tuple[bytes, ...] | None, wait:
 
     from eunoe.client.ingesting import ingest as send_lines
     from eunoe.client.memory import Memory
+    from eunoe.producers.errors import NotSent
 
+    report = None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=call.aside, disable=not call.aside.is_terminal) as bar, file.open("rb") as opened:
         lines: Iterable[bytes] = opened if seeds is None else seeds
         task = bar.add_task("commands", total=_count(file) if seeds is None else len(seeds))
-        async with Memory.connect(call.settings()) as memory:
-            return await send_lines(
-                memory, lines, wait=wait, timeout=timeout, progress=lambda steps: bar.advance(task, steps)
-            )
+        try:
+            async with Memory.connect(call.settings()) as memory:
+                report = await send_lines(
+                    memory, lines, wait=wait, timeout=timeout, progress=lambda steps: bar.advance(task, steps)
+                )
+        except NotSent:  # of requests for keys, when closing: the report says which lines were not sent for it
+            if report is None:
+                raise
+        return report
 
 
 def _count(file: Path) -> int | None:

@@ -1,22 +1,23 @@
 """Many lines at once, in order: keys are fetched ahead, records are sent one after the other, outcomes gathered last.
 
-A line that cannot be sent fails by itself; the others go on. Only what keeps every line from being sent is raised.
+A line that fails, whatever the reason, fails by itself and is in the report; the others go on. Where Kafka has stopped
+answering, nothing more is sent, and the report says of each line whether Kafka has it.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from eunoe.client.line_problems import BadLine
 from eunoe.client.lines import Line, idempotency_of, parse_line
 from eunoe.client.memory import Memory
-from eunoe.crypto.errors import CryptoCallerError
+from eunoe.producers.checks import seconds
 from eunoe.producers.client import Sent
-from eunoe.producers.errors import CallerError, KeyRefused, NotSent
+from eunoe.producers.errors import KeyRefused
 from eunoe.producers.proposal import Placed
 from eunoe.readmodels.errors import NoOutcome
+from eunoe.runtime.errors import BrokerAway
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 
 AHEAD: Final = 2_000
@@ -37,7 +38,8 @@ class LineProblem:
 
 @dataclass(slots=True)
 class Report:
-    """What became of a file. ``failed``: lines that were not sent, or have no outcome; ``refused``: by the decider."""
+    """What became of a file. ``published``: lines that Kafka has confirmed. ``failed``: lines that it has not, or that
+    have no outcome; ``refused``: by the decider."""
 
     published: int = 0
     accepted: int = 0
@@ -96,97 +98,112 @@ async def ingest(
 ) -> Report:
     """Send every line in order; with ``wait`` also gather the outcomes, each within ``timeout`` seconds of being sent.
 
-    Empty lines are passed over. ``progress`` is told of each line that is finished. Raises `NoKeyYet` and other errors
-    of the world that are not one line's; lines that had been sent are then still decided.
+    Empty lines are passed over. ``progress`` is told of each line that is finished. Raises `CallerError` for
+    ``timeout`` alone: whatever becomes of a line is in the report.
     """
-    report = Report()
-    room = asyncio.Semaphore(IN_FLIGHT)
-    waiting: set[asyncio.Task[None]] = set()
+    return await _Ingestion(memory, wait, seconds("timeout", timeout), progress).run(lines)
 
-    async def finish(number: int, sent: Sent) -> None:
+
+@dataclass(slots=True)
+class _Ingestion:
+    """One file on its way. ``away``: why nothing more is sent."""
+
+    memory: Memory
+    wait: bool
+    timeout: float
+    progress: Progress
+    report: Report = field(default_factory=Report)
+    room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(IN_FLIGHT))
+    waiting: set[asyncio.Task[None]] = field(default_factory=set)
+    away: str | None = None
+
+    async def run(self, lines: Iterable[bytes]) -> Report:
         try:
-            if wait:
-                report.count(number, await sent.outcome(timeout))
-            else:
-                await sent.written()
-        except NotSent as error:
-            report.fail(number, str(error))
-        except NoOutcome:
-            report.fail(number, f"no_outcome within {timeout:g} s")
+            async for each in self._ahead(lines):
+                sent = await self._sent(each)
+                if sent is None:
+                    self.progress(1)
+                    continue
+                await self.room.acquire()
+                task = asyncio.create_task(self._finish(each.number, sent))
+                self.waiting.add(task)
+                task.add_done_callback(self.waiting.discard)
+            while self.waiting:
+                await asyncio.wait(self.waiting)
         finally:
-            progress(1)
-            room.release()
+            for task in self.waiting:
+                task.cancel()
+        for problems in (self.report.failed, self.report.refused):
+            problems.sort(key=lambda problem: problem.line)
+        return self.report
 
-    try:
-        async for each in _ahead(memory, lines, report, progress):
-            sent = await _sent(memory, each, report, progress)
-            if sent is None:
-                continue
-            report.published += 1
-            await room.acquire()
-            task = asyncio.create_task(finish(each.number, sent))
-            waiting.add(task)
-            task.add_done_callback(waiting.discard)
-        while waiting:
-            await asyncio.wait(waiting)
-    finally:
-        for task in waiting:
-            task.cancel()
-    report.failed.sort(key=lambda problem: problem.line)
-    report.refused.sort(key=lambda problem: problem.line)
-    return report
+    async def _ahead(self, lines: Iterable[bytes]) -> AsyncIterator[_Next]:
+        """The lines in order, each with its keys being fetched for `AHEAD` lines before its turn."""
+        queue: deque[_Next] = deque()
+        try:
+            for number, text in enumerate(lines, start=1):
+                each = self._read(number, text) if text.strip() else None
+                if each is not None:
+                    queue.append(each)
+                if len(queue) > AHEAD:
+                    yield queue.popleft()
+                if number % 200 == 0:
+                    await asyncio.sleep(0)  # reading a file must not keep the loop from sending
+            while queue:
+                yield queue.popleft()
+        finally:
+            unused = [each.keys for each in queue if each.keys is not None]
+            for task in unused:
+                task.cancel()
+            await asyncio.gather(*unused, return_exceptions=True)
 
+    def _read(self, number: int, text: bytes) -> _Next | None:
+        try:
+            line = parse_line(text)
+            ready = self.memory.place(line)
+        except Exception as error:  # noqa: BLE001 - one line of many: it is reported, and the rest goes on
+            self._fail(number, error)
+            self.progress(1)
+            return None
+        asks = ready is not None and self.away is None and not self.memory.has_keys(ready)
+        keys = asyncio.ensure_future(self.memory.prefetch(ready)) if ready is not None and asks else None
+        return _Next(number, line, idempotency_of(line, text), ready, keys)
 
-async def _ahead(memory: Memory, lines: Iterable[bytes], report: Report, progress: Progress) -> AsyncIterator[_Next]:
-    """The lines in order, each with its keys being fetched for `AHEAD` lines before its turn."""
-    queue: list[_Next] = []
-    first = 0
-    try:
-        for number, text in enumerate(lines, start=1):
-            each = _read(memory, number, text, report, progress)
-            if each is None:
-                continue
-            queue.append(each)
-            if len(queue) - first > AHEAD:
-                yield queue[first]
-                first += 1
-            if first > AHEAD:
-                del queue[:first]
-                first = 0
-            if number % 200 == 0:
-                await asyncio.sleep(0)  # reading a file must not keep the loop from sending
-        for each in queue[first:]:
-            yield each
-            first += 1
-    finally:
-        unused = [each.keys for each in queue[first:] if each.keys is not None]
-        for task in unused:
-            task.cancel()
-        await asyncio.gather(*unused, return_exceptions=True)
-
-
-def _read(memory: Memory, number: int, text: bytes, report: Report, progress: Progress) -> _Next | None:
-    if not text.strip():
+    async def _sent(self, each: _Next) -> Sent | None:
+        """The line on its way; None where that failed."""
+        if self.away is not None:
+            if each.keys is not None:
+                each.keys.cancel()
+            self.report.fail(each.number, self.away)
+            return None
+        try:
+            if each.keys is not None:
+                await each.keys
+            return await self.memory.send(each.line, idempotency_key=each.key, ready=each.ready)
+        except KeyRefused as refused:
+            self.report.count(each.number, refused.outcome)
+        except Exception as error:  # noqa: BLE001 - as in `_read`
+            self._fail(each.number, error)
         return None
-    try:
-        line = parse_line(text)
-        ready = memory.place(line)
-    except (BadLine, CallerError) as bad:
-        report.fail(number, str(bad))
-        progress(1)
-        return None
-    keys = None if ready is None or memory.has_keys(ready) else asyncio.ensure_future(memory.prefetch(ready))
-    return _Next(number, line, idempotency_of(line, text), ready, keys)
 
+    async def _finish(self, number: int, sent: Sent) -> None:
+        try:
+            await sent.written()
+            self.report.published += 1
+            if self.wait:
+                self.report.count(number, await sent.outcome(self.timeout))
+        except NoOutcome:
+            self.report.fail(number, f"no_outcome within {self.timeout:g} s")
+        except Exception as error:  # noqa: BLE001 - as in `_read`
+            self._fail(number, error)
+        finally:
+            self.progress(1)
+            self.room.release()
 
-async def _sent(memory: Memory, each: _Next, report: Report, progress: Progress) -> Sent | None:
-    try:
-        if each.keys is not None:
-            await each.keys
-        return await memory.send(each.line, idempotency_key=each.key, ready=each.ready)
-    except KeyRefused as refused:
-        report.count(each.number, refused.outcome)
-    except (CallerError, CryptoCallerError) as error:
-        report.fail(each.number, str(error))
-    progress(1)
-    return None
+    def _fail(self, number: int, error: Exception) -> None:
+        """A library's text may hold what it was given, so its errors are named by type alone."""
+        ours = type(error).__module__.startswith("eunoe.")
+        self.report.fail(number, str(error) if ours else f"failed unexpectedly ({type(error).__name__})")
+        if isinstance(error, BrokerAway) and error.after_seconds > 0 and self.away is None:
+            # Each further line would wait as long as this one did.
+            self.away = f"not sent: Kafka had stopped answering at line {number}"
