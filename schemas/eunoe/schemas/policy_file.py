@@ -200,6 +200,9 @@ def _principal(name: str, table: Table) -> PrincipalRule:
         max_sensitivity=table.choice("max_sensitivity", Sensitivity, Sensitivity.PERSONAL),
         secrets=tuple(_secret(each) for each in table.entries("secrets")),
     )
+    if rule.kind is not PrincipalKind.HUMAN and Action.REVIEW in actions:
+        # The decider refuses it too: granting it would only look as if somebody reviewed (A21).
+        table.problem("actions", f"principals.{name}: only a human may have review, and it is a {rule.kind}")
     signs = any(secret.algorithm is Algorithm.ED25519 for secret in rule.secrets)
     if (needing := sorted(rule.actions & SIGNED_ACTIONS)) and not signs:
         table.problem(
