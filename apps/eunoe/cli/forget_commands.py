@@ -1,19 +1,24 @@
 """`eunoe forget` and `readmit`. Nothing here claims erasure: the words are those of what is done."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from eunoe.cli.failures import Exit
-from eunoe.cli.options import Call, common, tenant_option, timeout_option
+from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import answered, perform
 from eunoe.cli.showing import outcome_document, outcome_text
+from eunoe.schemas.receipts import WORDING
+
+if TYPE_CHECKING:
+    from eunoe.schemas.outcomes import Outcome
+    from eunoe.schemas.receipts import ReceiptRecord
 
 LOGICAL: Final = "logical"
-_STAGES: Final = (LOGICAL, "compacted", "scanned", "backups-unreadable")
+_STAGES: Final = (LOGICAL, "compacted", "scanned")
 REMAINS: Final = (
-    "rendered unreadable in reads; the sealed text stays in the log until its key is destroyed, "
-    "which comes in a later version"
+    "rendered unreadable in reads; the sealed text stays in the log, under a key that it shares with other memories of "
+    "the same month unless the kind gives each its own"
 )
 
 
@@ -22,30 +27,69 @@ REMAINS: Final = (
 @click.option("--memory", "memory_id", help="One memory.")
 @click.option("--subject", help="Everything about this person: no read shows it, and nothing new is accepted.")
 @click.option("--all", "everything", is_flag=True, help="The whole tenant.")
-@click.option("--until", type=click.Choice(_STAGES), default=LOGICAL, show_default=True, help="Wait for this stage.")
+@click.option(
+    "--until",
+    type=click.Choice(_STAGES),
+    help="Wait for the receipt of this stage.  [default: scanned for a person, logical for one memory]",
+)
 @click.option("--idempotency-key", help="Asked twice with one key, it is done once.  [default: a fresh one]")
-@timeout_option
+@click.option("--timeout", type=Seconds(), default=60.0, show_default=True, help="How long to wait.")
 @common
-def forget(call: Call, everything: bool, until: str, timeout: float, **given: Any) -> None:
-    """Render a memory, or all that is held on a person, unreadable in reads. Needs the right to erase."""
+def forget(call: Call, everything: bool, until: str | None, timeout: float, **given: Any) -> None:
+    """Render a memory, or all that is held on a person, unreadable. Needs the right to erase.
+
+    For a person it waits until that is proved, and prints what was proved. Exits 1 where the stage is not reached or
+    not proved in time; the erasure goes on, and `eunoe receipt show` tells later.
+    """
     named = [name for name in ("memory_id", "subject") if given[name] is not None]
     if len(named) + everything != 1:
         raise click.UsageError("name exactly one of --memory, --subject and --all")
     if everything:
         raise click.UsageError("--all: forgetting a whole tenant comes in a later version; nothing was done")
-    if until != LOGICAL:
-        raise click.UsageError(
-            f"--until {until}: destroying keys, and with it this stage, comes in a later version; nothing was done. "
-            f"--until {LOGICAL} renders it unreadable in reads"
-        )
+    if given["memory_id"] is not None and until not in (None, LOGICAL):
+        raise click.UsageError(f"--until {until}: receipts are about a person; of one memory only {LOGICAL} is known")
     fields = {"op": "forget"} | {name: value for name, value in given.items() if value is not None}
     outcome = answered(call, fields, timeout)
-    document = {"stage": None if outcome.refused else LOGICAL, "remains": REMAINS, "outcome": outcome_document(outcome)}
     if outcome.refused:
-        del document["remains"]
-    call.show(document, lambda: outcome_text(outcome) + ("" if outcome.refused else f"\n{LOGICAL}: {REMAINS}"))
-    if outcome.refused:
+        call.show({"stage": None, "outcome": outcome_document(outcome)}, lambda: outcome_text(outcome))
         raise SystemExit(Exit.REFUSED)
+    if given["memory_id"] is not None:
+        document = {"stage": LOGICAL, "remains": REMAINS, "outcome": outcome_document(outcome)}
+        call.show(document, lambda: f"{outcome_text(outcome)}\n{LOGICAL}: {REMAINS}")
+        return
+    _show_receipts(call, outcome, given["tenant"], until or _STAGES[-1], timeout)
+
+
+def _show_receipts(call: Call, outcome: "Outcome", tenant: str, until: str, timeout: float) -> None:
+    from rich.console import Group
+
+    from eunoe.cli.receipt_commands import receipts_table
+    from eunoe.crypto.receipts import receipt_document
+
+    with call.aside.status(f"Waiting until it is proved: {until} …"):
+        records = run(_receipts(call, outcome, tenant, until, timeout))
+    documents = [receipt_document(each) for each in records]
+    proved = {each["statement"]["stage"]: each["statement"]["claim"] == WORDING for each in documents}
+    reached = next((stage for stage in reversed(_STAGES) if stage in proved), None)
+    document = {"stage": reached, "outcome": outcome_document(outcome), "receipts": documents}
+    said = f"{until}: {WORDING}" if proved.get(until) else f"{until}: not proved within {timeout:g} s"
+    command_id = outcome.first_command_id or outcome.command_id
+    more = f"eunoe receipt show {command_id} --tenant {tenant}"
+    call.show(document, lambda: Group(outcome_text(outcome), receipts_table(documents), f"{said}  ({more})"))
+    if not proved.get(until):
+        raise SystemExit(Exit.REFUSED)
+
+
+async def _receipts(call: Call, outcome: "Outcome", tenant: str, until: str, timeout: float) -> "list[ReceiptRecord]":
+    from eunoe.client.receipts import receipts_until
+    from eunoe.runtime.installation import read_installation
+    from eunoe.schemas.ids import TenantId
+    from eunoe.schemas.receipts import Stage
+
+    settings = call.settings()
+    installation = await read_installation(settings.kafka, settings.topics)
+    requests = [each for each in (outcome.command_id, outcome.first_command_id) if each is not None]
+    return await receipts_until(settings, installation, TenantId(tenant), requests, Stage(until), timeout)
 
 
 @click.command()

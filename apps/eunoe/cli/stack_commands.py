@@ -33,7 +33,7 @@ from eunoe.stack.found import (
 )
 from eunoe.stack.places import stack_directory
 from eunoe.stack.provider import Endpoints, ServiceStatus
-from eunoe.stack.worker_process import WorkerProcess
+from eunoe.stack.worker_process import Workers
 
 REFUSED: Final = 1
 WRONG_USAGE: Final = 2
@@ -54,7 +54,7 @@ _config_option = click.option(
 @_config_option
 @click.option("--no-workers", is_flag=True, help="Start no worker.")
 def up(as_json: bool, config: Path | None, no_workers: bool) -> None:
-    """Start Kafka, Redis and a worker (or find those that run), create the topics, and say where they are."""
+    """Start Kafka, Redis and workers (or find those that run), create the topics, and say where they are."""
     with _exit_codes(as_json):
         settings = load_settings(os.environ, config, fallback=settings_file(stack_directory()))
         with _errors.status("Starting Kafka and Redis (the first time downloads about 58 MB) …"):
@@ -62,7 +62,7 @@ def up(as_json: bool, config: Path | None, no_workers: bool) -> None:
             remember_stack(endpoints)
             prepare(replace(settings, kafka=endpoints.kafka, redis=endpoints.redis), endpoints)
         if not no_workers and endpoints.provider != "compose":  # there, they are services of the compose file
-            start_worker(endpoints.directory, config)
+            start_workers(endpoints.directory, config)
     if as_json:
         click.echo(json.dumps(endpoints.as_json()))
     else:
@@ -78,8 +78,7 @@ def down(as_json: bool) -> None:
     with _exit_codes(as_json):
         left = remembered_stack(directory)
         provider = left.provider if left else "local"
-        worker = (WorkerProcess.name,) if WorkerProcess(directory).stop() else ()
-        stopped = (*worker, *named_stack(provider, directory).down())
+        stopped = (*Workers(directory).stop(), *named_stack(provider, directory).down())
         forget_stack(directory)
     if as_json:
         click.echo(json.dumps({"stopped": list(stopped), "provider": provider}))
@@ -90,27 +89,26 @@ def down(as_json: bool) -> None:
 @click.command()
 @_json_option
 def status(as_json: bool) -> None:
-    """Show the stack. Exits 3 when a part of it does not answer, 1 when the worker is not ready, and says why."""
+    """Show the stack. Exits 3 when a part of it does not answer, 1 when a worker is not ready, and says why."""
     directory = stack_directory()
     with _exit_codes(as_json):
         left = remembered_stack(directory)
         provider = left.provider if left else "local"
-        services = named_stack(provider, directory).status()
-        worker = WorkerProcess(directory)
-        if worker.record is not None:
-            services = (*services, worker.status())
-        problems = worker.problems()
+        workers = Workers(directory)
+        services = (*named_stack(provider, directory).status(), *workers.status())
+        problems = workers.problems()
     if as_json:
         listed = [
             {"service": each.service, "state": each.state, "address": each.address, "pid": each.pid}
             for each in services
         ]
-        document = {"provider": provider, "directory": str(directory), "services": listed, "problems": problems}
+        document = {"provider": provider, "directory": str(directory), "services": listed}
+        document["problems"] = [problem for _, problem in problems]
         click.echo(json.dumps(document))
     else:
         _people.print(_table(services))
-        for problem in problems:
-            _people.print(f"worker: {problem}", markup=False, soft_wrap=True)
+        for worker, problem in problems:
+            _people.print(f"{worker}: {problem}", markup=False, soft_wrap=True)
     if any(each.state != "running" for each in services):
         raise SystemExit(UNREACHABLE)
     if problems:
@@ -146,17 +144,17 @@ def apply(as_json: bool, config: Path | None, partitions: int | None, replicatio
         _people.print(f"{len(applied.created)} topics created, {len(applied.existing)} as they should be.")
 
 
-def start_worker(directory: Path, config: Path | None) -> None:
-    """The worker of the stack, or the one that runs; returns when every partition it was given is worked on.
+def start_workers(directory: Path, config: Path | None) -> None:
+    """The workers of the stack, or those that run; returns when every partition they were given is worked on.
 
     A partition that needs a person does not undo `up`: it is named on stderr. Raises `StackError`.
     """
-    worker = WorkerProcess(directory, config)
-    with _errors.status("Starting a worker …"):
-        worker.start()
-        ready = worker.ready(_READY_SECONDS)
-    if not ready:
-        _errors.print(f"eunoe: the worker is not ready; http://{worker.address}/readyz says why", markup=False)
+    workers = Workers(directory, config)
+    with _errors.status("Starting workers …"):
+        workers.start()
+        unready = workers.unready(_READY_SECONDS)
+    for each in unready:
+        _errors.print(f"eunoe: {each.name} is not ready; http://{each.address}/readyz says why", markup=False)
 
 
 def prepare(settings: Settings, endpoints: Endpoints) -> None:
@@ -165,6 +163,8 @@ def prepare(settings: Settings, endpoints: Endpoints) -> None:
     The one place where `up` goes beyond topics: a development policy is applied here, and what it needs the other
     commands to know (key files, signers) goes into the settings that are remembered.
     """
+    found = named_stack(endpoints.provider, endpoints.directory).log_directories()
+    settings = replace(settings, kafka_log_dirs=settings.kafka_log_dirs or found)
     prepared = asyncio.run(_prepare(settings, endpoints.directory))
     remember_settings(endpoints.directory, remembered(prepared))
 

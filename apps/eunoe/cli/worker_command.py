@@ -11,13 +11,14 @@ from eunoe.cli.options import Call, common, run
 
 if TYPE_CHECKING:
     from eunoe.runtime.settings import Settings
+    from eunoe.worker.roles import Role
 
 
 _YOUNG_VALUES = 50_000
 
 
 @click.command()
-@click.option("--roles", default="decide,project,shred", show_default=True, help="Of decide, project, shred.")
+@click.option("--roles", help="Of decide, project, shred, attest.  [default: all; attest if its settings are there]")
 @click.option(
     "--accept-bad",
     multiple=True,
@@ -26,18 +27,22 @@ _YOUNG_VALUES = 50_000
 )
 @click.option("--http-port", type=click.IntRange(1, 65_535), help="Of its web pages.  [default: the setting http_port]")
 @common
-def worker(call: Call, roles: str, accept_bad: tuple[str, ...], http_port: int | None) -> None:
+def worker(call: Call, roles: str | None, accept_bad: tuple[str, ...], http_port: int | None) -> None:
     """Run a worker until SIGTERM or Ctrl-C. Serves /metrics, /healthz and /readyz.
 
     Exits 0 when told to stop, and 1 when a service died. Log lines go to stderr and hold no memory content.
     """
     from eunoe.worker.app import make_worker
-    from eunoe.worker.roles import parse_accepted, parse_roles
+    from eunoe.worker.roles import ALL, Role, parse_accepted, parse_roles
 
-    wanted, accepted, settings = parse_roles(roles), parse_accepted(accept_bad), call.settings()
+    wanted = ALL if roles is None else parse_roles(roles)
+    accepted, settings = parse_accepted(accept_bad), call.settings()
+    if roles is None and settings.attest_key is None:
+        wanted -= {Role.ATTEST}
+        call.aside.print("no EUNOE_ATTEST_KEY: this worker proves no erasures; another one with the role attest must")
     if http_port is not None:
         settings = replace(settings, http_port=http_port)
-    run(_can_start(settings))
+    run(_can_start(settings, wanted))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     # aiokafka logs what it retries as errors; what it gives up on, a lane or membership of ours reports.
@@ -52,9 +57,13 @@ def worker(call: Call, roles: str, accept_bad: tuple[str, ...], http_port: int |
     made.execute_from_commandline()
 
 
-async def _can_start(settings: "Settings") -> None:
+async def _can_start(settings: "Settings", roles: "frozenset[Role]") -> None:
     """Say what is missing before Faust does, whose errors are tracebacks."""
+    from eunoe.worker.attest import check_attest_settings, check_erasure_ledger
     from eunoe.worker.foundation import open_foundation
+    from eunoe.worker.roles import Role
 
-    async with open_foundation(settings):
-        pass
+    if Role.ATTEST in roles:
+        check_attest_settings(settings)
+    async with open_foundation(settings) as foundation:
+        await check_erasure_ledger(settings, foundation)

@@ -27,6 +27,7 @@ from eunoe.client.review_shown import Shown
 from eunoe.client.reviewing import Reviewing, make_reviewing
 from eunoe.client.traces import Traces
 from eunoe.client.writing import placed, send
+from eunoe.crypto.cache import CacheLimits
 from eunoe.crypto.keyring import Keyring
 from eunoe.producers.checks import seconds
 from eunoe.producers.client import Asked, MemoryProducer, Sent
@@ -88,7 +89,7 @@ class Memory:
                 following_control(settings.kafka, installation, settings.control_signers)
             )
             source = RedisKeySource(redis, installation)
-            keyring = Keyring(installation.log_id, kek, source, clock.now)
+            keyring = Keyring(installation.log_id, kek, source, clock.now, CacheLimits(age=settings.key_cache_age))
             outcomes = OutcomeReader(redis, installation)
             closing.push_async_callback(outcomes.aclose)
             producer = MemoryProducer(

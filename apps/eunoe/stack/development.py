@@ -80,5 +80,10 @@ def remembered(settings: Settings) -> Mapping[str, str | int | list[str]]:
         "control_signers": [
             f"{each.signer}={base64.b64encode(each.public_key).decode()}" for each in settings.control_signers
         ],
+        **(
+            {"kafka_log_dirs": [str(each.absolute()) for each in settings.kafka_log_dirs]}
+            if settings.kafka_log_dirs
+            else {}
+        ),
         **{name: str(path.absolute()) for name, path in paths.items() if path is not None},
     }

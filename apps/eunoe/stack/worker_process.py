@@ -18,8 +18,8 @@ from eunoe.stack.provider import ServiceName, ServiceStatus
 from eunoe.stack.service import Service
 
 _PROBE_SECONDS = 2.0
-_APART: Final[Mapping[ServiceName, str]] = {"worker-project": "project", "worker-decide": "decide"}
-_TOGETHER: Final[Mapping[ServiceName, str]] = {"worker": "decide,project"}
+_APART: Final[Mapping[ServiceName, str]] = {"worker-project": "project,attest", "worker-decide": "decide,shred"}
+_TOGETHER: Final[Mapping[ServiceName, str]] = {"worker": "decide,project,shred,attest"}
 """What `eunoe worker --roles` is told; the read models first, for a decider that misses a key waits for them."""
 
 

@@ -13,10 +13,11 @@ from typing import Final
 from eunoe.processors.dead_letters import BadRecordLimit
 from eunoe.runtime.metrics import CONTROL_OFFSET, SILENT, Meter
 from eunoe.runtime.settings import Settings
+from eunoe.worker.attest import Attesting, check_attest_settings, check_erasure_ledger
 from eunoe.worker.decide import Deciding
 from eunoe.worker.foundation import Foundation, open_foundation
 from eunoe.worker.lanes import LaneService
-from eunoe.worker.project import ProjectedModel, read_models
+from eunoe.worker.project import SERVING, ProjectedModel, read_models
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.roles import ALL, Accepted, Role
 from eunoe.worker.rules import ControlRules, following
@@ -34,6 +35,7 @@ class RunningServices:
     rules: ControlRules
     models: Sequence[ProjectedModel] = ()
     shredding: Shredding | None = None
+    attesting: Attesting | None = None
     services: list[LaneService] = field(default_factory=list)
 
     def problems(self) -> list[str]:
@@ -53,6 +55,8 @@ class RunningServices:
             yield from model.readings()
         if self.shredding is not None:
             yield from self.shredding.readings()
+        if self.attesting is not None:
+            yield from self.attesting.readings()
 
     async def ended(self) -> None:
         """Returns never; raises what ended the first service that ended."""
@@ -86,10 +90,11 @@ async def running_services(
 ) -> AsyncIterator[RunningServices]:
     """The services of ``roles``, started; stopped at the end of the block, leaving their groups.
 
-    Raises what `open_foundation` raises, and what a principal's secret does that cannot be read.
+    Raises what `open_foundation` raises, `OlderLog` for a restored log, and what a secret does that cannot be read.
     """
     async with AsyncExitStack() as closing:
         foundation = await closing.enter_async_context(open_foundation(settings))
+        await check_erasure_ledger(settings, foundation)
         rules = await closing.enter_async_context(following(foundation))
         running = RunningServices(foundation=foundation, rules=rules)
         if Role.PROJECT in roles:
@@ -109,6 +114,12 @@ async def running_services(
         if Role.SHRED in roles:
             running.shredding = Shredding(foundation=foundation, meter=meter)
             await _start(closing, running, [running.shredding.service])
+        if Role.ATTEST in roles:
+            signer, ledger = check_attest_settings(settings)
+            running.attesting = Attesting(
+                foundation=foundation, meter=meter, signer=signer, ledger=ledger, models=SERVING
+            )
+            await _start(closing, running, [running.attesting.service])
         yield running
 
 

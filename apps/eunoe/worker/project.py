@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
 
+from eunoe.readmodels import history, outcomes, review, subjects
 from eunoe.readmodels.feed import Feeds
 from eunoe.readmodels.history import HistoryModel
 from eunoe.readmodels.keys import KeysModel
 from eunoe.readmodels.outcomes import OutcomesModel
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
+from eunoe.readmodels.recall import keys as recall_keys
 from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.fold import RecallModel
 from eunoe.readmodels.review import ReviewModel
@@ -25,6 +27,8 @@ from eunoe.worker.lanes import LaneService
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.together import together
 
+SERVING: Final = (subjects.NAME, outcomes.NAME, history.NAME, recall_keys.MODEL, review.NAME)
+"""The read models of ``memory-lifecycle`` that readers are answered from: all that a closing event must reach."""
 _TEND_EVERY_S: Final = 1.0
 
 

@@ -21,11 +21,10 @@ class Role(StrEnum):
     """Keeps every read model up to date."""
     SHRED = "shred"
     """Destroys the keys of what was forgotten or is over."""
+    ATTEST = "attest"
+    """Proves erasures, and signs their receipts."""
 
 
-_LATER: Final[Mapping[str, str]] = {
-    "attest": "erasure receipts come in a later version; nothing is signed yet",
-}
 ALL: Final[frozenset[Role]] = frozenset(Role)
 
 
@@ -33,8 +32,6 @@ def parse_roles(text: str) -> frozenset[Role]:
     """``decide,project``. Raises `RoleUnavailable`."""
     names = [each.strip() for each in text.split(",") if each.strip()]
     for name in names:
-        if name in _LATER:
-            raise RoleUnavailable(name, _LATER[name])
         if name not in tuple(Role):
             raise RoleUnavailable(name, f"there is no such role; known are {', '.join(Role)}")
     if not names:

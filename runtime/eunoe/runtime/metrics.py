@@ -166,6 +166,22 @@ SHRED_OLDEST_SECONDS: Final = Metric(
     labels=("partition",),
 )
 
+RECEIPTS: Final = Metric(
+    name="eunoe_erasure_receipts_total",
+    kind=Kind.COUNTER,
+    counts="Erasure receipts written, by stage",
+    act="logical without compacted for longer than the key topic's settings say: is a worker shredding, is the "
+    "broker's cleaner alive? `eunoe receipt list` shows which",
+    labels=("stage",),
+)
+ATTEST_PENDING: Final = Metric(
+    name="eunoe_erasures_unproved",
+    kind=Kind.GAUGE,
+    counts="Forgotten people whose last receipt is not written yet",
+    act="Not falling: see the receipts' stages; a read model that lags holds up the first, a cleaner the second",
+    labels=("partition",),
+)
+
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         each.name: each
@@ -186,6 +202,8 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             REVIEW_ITEMS,
             REVIEW_AGE_SECONDS,
             TRACES,
+            RECEIPTS,
+            ATTEST_PENDING,
             KEYS_DESTROYED,
             SHRED_PENDING,
             SHRED_OLDEST_SECONDS,

@@ -26,6 +26,7 @@ from eunoe.schemas.values import Algorithm
 _HMAC_PRINCIPALS: Final = ("dev-agent", "eunoe-sweeper")
 _SIGNING_PRINCIPALS: Final = ("dev-reviewer", "dev-officer")
 _CONTROL: Final = "dev-control"
+_ATTEST: Final = "attest"
 SWEEPER: Final = PrincipalName("eunoe-sweeper")
 
 
@@ -88,6 +89,8 @@ class DevelopmentSecrets:
     kek_file: Path
     secrets: Path
     control_key: Path
+    attest_key: Path
+    erasure_ledger: Path
     control_signers: tuple[ControlSigner, ...]
     policy: bytes
 
@@ -111,6 +114,8 @@ def create_development_secrets(folder: Path) -> DevelopmentSecrets:
         kek_file=kek_file,
         secrets=folder,
         control_key=control_key,
+        attest_key=_create(folder, _ATTEST, MacAlgorithm.ED25519),
+        erasure_ledger=folder / "erasures.jsonl",
         control_signers=(ControlSigner(signer.secret_id, signer.verifier().public),),
         policy=policy.encode(),
     )

@@ -66,6 +66,11 @@ def path(text: str) -> Path:
     return Path(text).expanduser()
 
 
+def paths(text: str) -> tuple[Path, ...]:
+    """Several, apart by commas."""
+    return tuple(path(each.strip()) for each in text.split(",") if each.strip())
+
+
 def duration(text: str) -> int:
     try:
         millis = duration_millis(text)

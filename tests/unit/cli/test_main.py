@@ -163,8 +163,8 @@ def test_help_answers_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
         ("forget", "--tenant", "t"),
         ("forget", "--tenant", "t", "--all"),
         ("forget", "--tenant", "t", "--subject", "s", "--memory", "m"),
-        ("forget", "--tenant", "t", "--subject", "s", "--until", "scanned"),
-        ("worker", "--roles", "shred"),
+        ("forget", "--tenant", "t", "--memory", "m", "--until", "scanned"),
+        ("worker", "--roles", "sweep"),
         ("worker", "--accept-bad", "x"),
         ("ingest", "/no/such/file"),
     ],
@@ -186,11 +186,10 @@ def test_options_before_the_command_count_for_it(capsys: pytest.CaptureFixture[s
 
 
 def test_the_words_of_forgetting_claim_no_more_than_is_done(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = call(capsys, "forget", "--tenant", "t", "--subject", "s", "--until", "scanned", "--json")
-    message = json.loads(out)["message"]
-    assert "nothing was done" in message
-    assert "unreadable" in message
-    assert "eras" not in message
+    _, out, _ = call(capsys, "forget", "--tenant", "t", "--all", "--json")
+    assert "nothing was done" in json.loads(out)["message"]
+    code, out, _ = call(capsys, "forget", "--tenant", "t", "--memory", "m", "--until", "scanned", "--json")
+    assert (code, "only logical is known" in json.loads(out)["message"]) == (2, True)
 
 
 def test_nothing_reachable_is_three(

@@ -1,0 +1,52 @@
+"""Erasure receipts as whoever asked for an erasure gets them."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from eunoe.processors.attesting.chain import receipts
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.lane import heed_cancellation
+from eunoe.runtime.settings import Settings
+from eunoe.schemas.ids import CommandId, TenantId
+from eunoe.schemas.receipts import ReceiptRecord, Stage
+
+_PAUSE_S = 0.25
+
+
+async def receipts_of(
+    settings: Settings, installation: Installation, tenant: TenantId, request: CommandId | None = None
+) -> list[ReceiptRecord]:
+    """The tenant's receipts in order, or those of one request. Raises aiokafka's errors."""
+    found: list[ReceiptRecord] = []
+    async for record in receipts(settings.kafka, installation, installation.partition_of(tenant)):
+        statement = json.loads(record.body)
+        if statement["tenant"] == tenant and request in (None, statement["request"]):
+            found.append(record)
+    return found
+
+
+async def receipts_until(
+    settings: Settings,
+    installation: Installation,
+    tenant: TenantId,
+    requests: Sequence[CommandId],
+    stage: Stage,
+    timeout: float,
+) -> list[ReceiptRecord]:
+    """The receipts of the request, once ``stage`` is among them, or those that are there after ``timeout`` seconds.
+
+    ``requests``: the ids under which it may be known; a repeated request is proved under that of the first.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout
+    while True:
+        found = [
+            each
+            for each in await receipts_of(settings, installation, tenant)
+            if json.loads(each.body)["request"] in requests
+        ]
+        stages = {json.loads(each.body)["stage"] for each in found}
+        if stage.value in stages or asyncio.get_running_loop().time() > deadline:
+            return found
+        heed_cancellation()
+        await asyncio.sleep(_PAUSE_S)

@@ -1,0 +1,165 @@
+"""The role `attest`: on each partition, proves erasures and writes their receipts. It destroys nothing."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from eunoe.crypto.signatures import Ed25519Signer
+from eunoe.processors.attesting.attester import Attester
+from eunoe.processors.attesting.chain import holding_chain
+from eunoe.processors.attesting.erasure_ledger import ErasureLedger
+from eunoe.processors.attesting.pending import PendingModel
+from eunoe.readmodels.projector import Pace, ProjectorLane
+from eunoe.runtime.errors import LogFault
+from eunoe.runtime.metrics import ATTEST_PENDING, Meter
+from eunoe.runtime.principals import control_signer
+from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
+from eunoe.schemas.codec import EVENTS
+from eunoe.schemas.errors import SchemaError
+from eunoe.schemas.events import Event
+from eunoe.schemas.ids import Partition
+from eunoe.schemas.topics import Topic
+from eunoe.worker.foundation import Foundation
+from eunoe.worker.lanes import LaneService, group_of
+from eunoe.worker.prometheus import Reading
+from eunoe.worker.together import together
+
+NAME: Final = "attest"
+
+
+@dataclass(eq=False)
+class OlderLog(LogFault):
+    """The log lacks a closing event that the erasure ledger knows: it was restored from before it."""
+
+    topic: str
+    partition: Partition
+    offset: int
+    entry: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic}[{self.partition}]: offset {self.offset} is not the closing event of entry {self.entry} of "
+            "the erasure ledger. This log was restored from before somebody was forgotten, and nothing may be served "
+            "from it: restore a later one, or have the erasure done again (`eunoe restore`, which comes in a later "
+            "version)"
+        )
+
+
+def check_attest_settings(settings: Settings) -> tuple[Ed25519Signer, ErasureLedger]:
+    """What the role needs. Raises `SettingsError` naming what is missing, ``SecretUnusable`` for a bad key file."""
+    without = "; a worker without it is started with --roles decide,project,shred"
+    missing = [
+        SettingProblem(f"EUNOE_{name.upper()}", f"{what}, for the role {NAME}{without}")
+        for name, what in (
+            ("attest_key", "must name the file of the Ed25519 key that signs receipts"),
+            ("erasure_ledger", "must name a file outside the cluster that lists closed generations"),
+        )
+        if getattr(settings, name) is None
+    ]
+    if settings.attest_key is None or settings.erasure_ledger is None:
+        raise SettingsError(tuple(missing))
+    return control_signer(settings.attest_key), ErasureLedger(settings.erasure_ledger)
+
+
+async def check_erasure_ledger(settings: Settings, foundation: Foundation) -> None:
+    """Whether the log holds the last closing event of each partition that the ledger knows. Raises `OlderLog`.
+
+    Asked by every worker that has a ledger, before it serves anything (DESIGN §5).
+    """
+    if settings.erasure_ledger is None:
+        return
+    installation = foundation.installation
+    last = ErasureLedger(settings.erasure_ledger).last(installation.log_id)
+    if not last:
+        return
+    topic = installation.topic(Topic.LIFECYCLE)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=settings.kafka,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+    )
+    try:
+        await consumer.start()
+        for partition, entry in last.items():
+            place = TopicPartition(topic, partition)
+            event = None
+            if entry.offset < (await consumer.end_offsets([place]))[place]:
+                consumer.assign([place])
+                consumer.seek(place, entry.offset)
+                event = _decoded((await consumer.getone(place)).value)
+            if event is None or event.header.event_id != entry.event_id:
+                raise OlderLog(topic, partition, entry.offset, entry.number)
+    finally:
+        await consumer.stop()
+
+
+def _decoded(value: bytes | None) -> Event | None:
+    try:
+        return EVENTS.decode(value or b"")
+    except SchemaError:
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class Attesting:
+    """Makes the lanes. ``models``: the read models whose serving generations must have passed a closing event."""
+
+    foundation: Foundation
+    meter: Meter
+    signer: Ed25519Signer
+    ledger: ErasureLedger
+    models: Sequence[str]
+    service: LaneService = field(init=False)
+    running: dict[Partition, Attester] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        base = self.foundation
+        self.service = LaneService(
+            NAME,
+            Topic.LIFECYCLE,
+            self._work,
+            settings=base.settings,
+            installation=base.installation,
+            meter=self.meter,
+        )
+
+    async def _work(self, partition: Partition) -> None:
+        base = self.foundation
+        settings, installation = base.settings, base.installation
+        group = group_of(settings, NAME)
+        async with holding_chain(settings.kafka, installation, partition, self.signer, group) as chain:
+            lane = ProjectorLane(
+                PendingModel(),
+                partition,
+                installation=installation,
+                bootstrap=settings.kafka,
+                redis=base.redis,
+                pace=Pace(batch=settings.project_batch),
+            )
+            attester = Attester(
+                bootstrap=settings.kafka,
+                installation=installation,
+                partition=partition,
+                redis=base.redis,
+                chain=chain,
+                ledger=self.ledger,
+                models=self.models,
+                cache_age=settings.key_cache_age,
+                log_directories=[Path(each) for each in settings.kafka_log_dirs],
+                clock=base.clock,
+                meter=self.meter,
+            )
+            self.running[partition] = attester
+            try:
+                await together(lane.run(), attester.run())
+            finally:
+                if self.running.get(partition) is attester:
+                    del self.running[partition]
+
+    def readings(self) -> Iterable[Reading]:
+        for partition, attester in sorted(self.running.items()):
+            yield ATTEST_PENDING, (str(partition),), attester.waiting

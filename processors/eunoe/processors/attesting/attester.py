@@ -1,0 +1,230 @@
+"""Proving erasures, stage by stage: each check is made anew for its receipt, and only what was checked is stated.
+
+The attester destroys nothing and trusts nobody who does. What it cannot see it says it did not see.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+
+from eunoe.processors.attesting.chain import ReceiptChain
+from eunoe.processors.attesting.erasure_ledger import ErasureLedger
+from eunoe.processors.attesting.key_log import KeyLog, keys_of, read_keys
+from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending, proved
+from eunoe.processors.attesting.segments import SegmentScan, folders_of, scan
+from eunoe.runtime.clock import Clock
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.lane import heed_cancellation
+from eunoe.runtime.metrics import RECEIPTS, SILENT, Meter
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Watermark
+from eunoe.schemas.ids import KeyId, Millis, Offset, Partition
+from eunoe.schemas.receipts import FORMAT, NOT_COVERED, WORDING, Stage
+from eunoe.schemas.topics import Topic
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Proof:
+    """What is remembered of one erasure between looks. None of it is needed to go on after a crash.
+
+    ``needles``: wrapped keys that were seen before they were gone; ``seen_on_disk``: how many of its keys the segment
+    scan found then. ``closed_everywhere``: when all read models were first seen past the closing event.
+    """
+
+    needles: Mapping[KeyId, bytes] = field(default_factory=dict)
+    seen_on_disk: int | None = None
+    closed_everywhere: Millis | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Attester:
+    """One partition's. ``models``: every read model that serves. ``cache_age`` (ms): how long a reader may hold an
+    opened key; ``log_directories``: of the brokers, as far as this machine can see them; ``every``: seconds."""
+
+    bootstrap: str
+    installation: Installation
+    partition: Partition
+    redis: "Redis"
+    chain: ReceiptChain
+    ledger: ErasureLedger
+    models: Sequence[str]
+    cache_age: int
+    log_directories: Sequence[Path]
+    clock: Clock
+    every: float = 0.5
+    meter: Meter = SILENT
+    waiting: int = 0
+    _proofs: dict[Offset, _Proof] = field(default_factory=dict)
+    _keys: dict[Offset, frozenset[KeyId]] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Prove what is pending until cancelled. Raises what Kafka, Redis and the disk do: the lane starts again."""
+        while True:
+            heed_cancellation()
+            await self.step()
+            await asyncio.sleep(self.every)
+
+    async def step(self) -> None:
+        """One look at everything that is pending."""
+        prefix = attest_prefix(self.installation.log_id, self.partition)
+        erasures = await pending(self.redis, prefix)
+        self.waiting = len(erasures)
+        fresh = [each for each in erasures if each.offset not in self._keys]
+        if fresh:
+            self._keys |= await keys_of(self.bootstrap, self.installation, self.partition, fresh)
+            await self._look_before(fresh)
+        for each in erasures:
+            await self._prove(each)
+            if self.chain.has(each.offset, Stage.SCANNED):
+                await proved(self.redis, prefix, each)
+                self._proofs.pop(each.offset, None)
+                self._keys.pop(each.offset, None)
+            heed_cancellation()
+
+    async def _look_before(self, erasures: Sequence[Erasure]) -> None:
+        """What a later scan must no longer find is found once: else its silence would prove nothing."""
+        asked = frozenset(key for each in erasures for key in self._keys[each.offset])
+        found = await read_keys(self.bootstrap, self.installation, self.partition, asked)
+        on_disk = await self._scan(asked, ())
+        for each in erasures:
+            own = self._keys[each.offset]
+            self._proofs[each.offset] = _Proof(
+                needles={key: wrapped for key, wrapped in found.values.items() if key in own},
+                seen_on_disk=None if on_disk is None else len(on_disk.values & {key.encode() for key in own}),
+            )
+
+    async def _prove(self, erasure: Erasure) -> None:
+        proof = self._proofs.setdefault(erasure.offset, _Proof())
+        if not self.chain.has(erasure.offset, Stage.LOGICAL):
+            await self._logical(erasure, proof)
+            return
+        keys = await read_keys(self.bootstrap, self.installation, self.partition, self._keys[erasure.offset])
+        if keys.values:
+            return
+        if not self.chain.has(erasure.offset, Stage.COMPACTED):
+            await self._write(erasure, Stage.COMPACTED, _compacted(self._keys[erasure.offset], keys))
+        await self._scanned(erasure, proof, keys)
+
+    async def _logical(self, erasure: Erasure, proof: _Proof) -> None:
+        where = (self.installation.log_id, self.partition, erasure.offset, erasure.event_id)
+        entry = await asyncio.to_thread(self.ledger.append, *where)
+        positions = {each: await self._position(each) for each in self.models}
+        if min(positions.values(), default=0) <= erasure.offset:
+            proof.closed_everywhere = None
+            return
+        now = self.clock.now()
+        proof.closed_everywhere = proof.closed_everywhere or now
+        if now - proof.closed_everywhere < self.cache_age:
+            return
+        checks = [
+            {"check": "entered in the erasure ledger outside the cluster", "passed": True, "entry": entry.number},
+            *(
+                {"check": f"read model {name} has folded the closing event", "passed": True, "position": position}
+                for name, position in sorted(positions.items())
+            ),
+            {
+                "check": "opened keys in readers' memory have run out; workers drop theirs as they fold",
+                "passed": True,
+                "waited_ms": now - proof.closed_everywhere,
+            },
+        ]
+        await self._write(erasure, Stage.LOGICAL, checks)
+
+    async def _scanned(self, erasure: Erasure, proof: _Proof, keys: KeyLog) -> None:
+        asked = self._keys[erasure.offset]
+        control = keys.control
+        found = await self._scan(asked | ({control} if control else set()), tuple(proof.needles.values()))
+        if found is None:
+            check = "segment files of the brokers were not scanned: no log directory is reachable from here"
+            await self._write(erasure, Stage.SCANNED, [{"check": check, "passed": False}])
+            return
+        left = found.values & {key.encode() for key in asked}
+        if left or found.needles:
+            return  # renamed files wait for their deletion; looked at again
+        seen = control is not None and control.encode() in found.values
+        await self._write(erasure, Stage.SCANNED, _scan_checks(asked, proof, found, seen))
+
+    async def _scan(self, asked: frozenset[KeyId] | set[KeyId], needles: Sequence[bytes]) -> SegmentScan | None:
+        folders = folders_of(self.log_directories, self.installation.topic(Topic.KEYS), self.partition)
+        if not folders:
+            return None
+        return await asyncio.to_thread(scan, folders, frozenset(key.encode() for key in asked), needles)
+
+    async def _position(self, model: str) -> int:
+        return await Watermark(self.redis, Prefix(self.installation.log_id, self.partition, model)).position()
+
+    async def _write(self, erasure: Erasure, stage: Stage, checks: Sequence[Mapping[str, Any]]) -> None:
+        statement = {
+            "receipt": "eunoe erasure receipt",
+            "format": FORMAT,
+            "stage": stage.value,
+            "claim": WORDING if all(each["passed"] for each in checks) else "not proved at this stage",
+            "request": erasure.request,
+            "tenant": erasure.tenant,
+            "generation": erasure.generation,
+            "installation": self.installation.log_id,
+            "topics": {each.value: self.installation.topic(each) for each in (Topic.LIFECYCLE, Topic.KEYS)},
+            "partition": self.partition,
+            "closed_at_offset": erasure.offset,
+            "closed_at_log_time_ms": erasure.closed_at,
+            "checked_at_machine_time_ms": self.clock.now(),
+            "checks": list(checks),
+            "not_covered": list(NOT_COVERED),
+        }
+        record = await self.chain.write(erasure.tenant, statement)
+        self.meter.add(RECEIPTS, stage.value)
+        log.info("partition %d: receipt %d, stage %s", self.partition, record.sequence, stage)
+
+
+def _compacted(asked: frozenset[KeyId], keys: KeyLog) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "check": "the whole key partition read back uncommitted: no value under any key of the generation",
+            "passed": True,
+            "keys": len(asked),
+            "values": 0,
+            "tombstones": len(keys.tombstones),
+            "records_read": keys.records,
+        },
+        {"check": "the same read found a live control key", "passed": keys.control is not None},
+    ]
+
+
+def _scan_checks(asked: frozenset[KeyId], proof: _Proof, found: SegmentScan, control: bool) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "check": "segment files decoded, renamed ones included: no value under any key of the generation",
+            "passed": True,
+            "keys": len(asked),
+            "files": found.files,
+            "bytes": found.size,
+            "records": found.records,
+        },
+        *_compared(proof),
+        {"check": "the same scan found a live control key", "passed": control},
+    ]
+
+
+def _compared(proof: _Proof) -> list[Mapping[str, Any]]:
+    if not proof.needles or not proof.seen_on_disk:
+        gone = "the keys were gone before this process first looked: the decoded scan is relied on, not a byte search"
+        return [{"check": gone, "passed": True}]
+    return [
+        {
+            "check": "the same files searched for the wrapped keys' bytes as they were before: none found",
+            "passed": True,
+            "searched_for": len(proof.needles),
+        },
+        {
+            "check": "the same scan found keys of the generation before they were destroyed",
+            "passed": True,
+            "found_before": proof.seen_on_disk,
+        },
+    ]

@@ -1,0 +1,122 @@
+"""The receipts of one partition: numbered, each naming the hash of the one before, signed, written one by one.
+
+The topic itself says what is written: who takes a partition over fences the writer before it, and only then reads how
+far the chain is. So no stage has two receipts and no number is used twice.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from eunoe.crypto.signatures import Ed25519Signer
+from eunoe.runtime.installation import Installation
+from eunoe.schemas.codec import RECEIPTS
+from eunoe.schemas.ids import Offset, Partition, TenantId
+from eunoe.schemas.receipts import FIRST, ReceiptRecord, Stage, receipt_body, receipt_hash, signed_receipt_bytes
+from eunoe.schemas.topics import Topic
+
+_CLOSE_S: Final = 2.0
+_WRITE_S: Final = 40.0
+
+
+class ReceiptChain:
+    """The single writer of one partition's receipts. Made by `holding_chain`."""
+
+    def __init__(
+        self, producer: AIOKafkaProducer, installation: Installation, partition: Partition, signer: Ed25519Signer
+    ) -> None:
+        self._producer = producer
+        self._installation = installation
+        self._partition = partition
+        self._signer = signer
+        self._sequence = 0
+        self._previous = FIRST
+        self._written: dict[Offset, set[Stage]] = {}
+
+    def has(self, closed_at: Offset, stage: Stage) -> bool:
+        """Whether the closing event at this offset has its receipt of ``stage``."""
+        return stage in self._written.get(closed_at, ())
+
+    def follow(self, record: ReceiptRecord) -> None:
+        """Take note of a receipt that is on the topic."""
+        body = json.loads(record.body)
+        self._sequence = record.sequence
+        self._previous = receipt_hash(record)
+        self._written.setdefault(Offset(body["closed_at_offset"]), set()).add(Stage(body["stage"]))
+
+    async def write(self, tenant: TenantId, statement: Mapping[str, Any]) -> ReceiptRecord:
+        """Number, chain, sign and write ``statement``; returns once it is committed.
+
+        Raises what aiokafka raises (fenced, broker away): then it is not known whether it was written, and the chain
+        must be read again.
+        """
+        sequence = self._sequence + 1
+        body = receipt_body({**statement, "sequence": sequence, "previous": self._previous})
+        log_id = self._installation.log_id
+        record = ReceiptRecord(
+            log_id=log_id,
+            sequence=sequence,
+            body=body,
+            signer=self._signer.secret_id,
+            signature=self._signer.sign(signed_receipt_bytes(log_id, sequence, body)),
+        )
+        topic = self._installation.topic(Topic.RECEIPTS)
+        async with asyncio.timeout(_WRITE_S):
+            await self._producer.begin_transaction()
+            sent = await self._producer.send(
+                topic, value=RECEIPTS.encode(record), key=tenant.encode(), partition=self._partition
+            )
+            # Awaited first: aiokafka commits a transaction of which a batch was refused.
+            await sent
+            await self._producer.commit_transaction()
+        self.follow(record)
+        return record
+
+
+@asynccontextmanager
+async def holding_chain(
+    bootstrap: str, installation: Installation, partition: Partition, signer: Ed25519Signer, group: str
+) -> AsyncIterator[ReceiptChain]:
+    """The chain, its previous writer fenced, read to its end. Raises aiokafka's errors."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=bootstrap,
+        transactional_id=f"{group}-{partition}",
+        acks="all",
+        retry_backoff_ms=10,
+    )
+    try:
+        await producer.start()
+        chain = ReceiptChain(producer, installation, partition, signer)
+        async for record in receipts(bootstrap, installation, partition):
+            chain.follow(record)
+        yield chain
+    finally:
+        closing = asyncio.ensure_future(producer.stop())
+        _, late = await asyncio.wait([closing], timeout=_CLOSE_S)  # a broker that is away must not hold up the lane
+        for task in late:
+            task.cancel()
+
+
+async def receipts(bootstrap: str, installation: Installation, partition: Partition) -> AsyncIterator[ReceiptRecord]:
+    """Every receipt of the partition, in order, up to the end as it is now."""
+    place = TopicPartition(installation.topic(Topic.RECEIPTS), partition)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        fetch_max_wait_ms=50,
+    )
+    try:
+        await consumer.start()
+        end = (await consumer.end_offsets([place]))[place]
+        consumer.assign([place])
+        while await consumer.position(place) < end:
+            for record in (await consumer.getmany(place, timeout_ms=200)).get(place, ()):
+                yield RECEIPTS.decode(record.value)
+    finally:
+        await consumer.stop()

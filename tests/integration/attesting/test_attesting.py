@@ -1,0 +1,153 @@
+"""An erasure is proved in stages, each receipt signed, chained and checked anew; a restored log is refused."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from eunoe.client.memory import Memory
+from eunoe.client.receipts import receipts_of, receipts_until
+from eunoe.crypto.receipts import BadReceipt, receipt_document, verified_statement
+from eunoe.processors.attesting.erasure_ledger import ErasureLedger
+from eunoe.runtime.principals import control_signer
+from eunoe.runtime.settings import Settings, SettingsError
+from eunoe.schemas.ids import EventId, Offset, Partition, TenantId, new_id
+from eunoe.schemas.receipts import FIRST, WORDING, Stage, receipt_hash
+from eunoe.worker.attest import OlderLog
+from eunoe.worker.embedded import RunningServices, running_services
+from eunoe.worker.roles import Role
+
+ACME = TenantId("acme")
+SCOPE: dict[str, Any] = {"tenant": "acme", "agent": "bot", "purpose": "support"}
+
+
+async def remember(memory: Memory, subject: str, text: str, **more: Any) -> None:
+    outcome = await memory.remember(
+        text,
+        tenant="acme",
+        agent="bot",
+        purposes=["support"],
+        subject=subject,
+        source={"kind": "user_explicit", "uri": "crm://1"},
+        ttl="P30D",
+        **more,
+    )
+    assert not outcome.refused, outcome
+
+
+def public_key(settings: Settings) -> bytes:
+    assert settings.attest_key is not None
+    return control_signer(settings.attest_key).verifier().public
+
+
+async def test_a_forgotten_person_is_proved_gone_and_the_others_are_not(
+    settings: Settings, services: RunningServices, memory: Memory, officer: Memory
+) -> None:
+    for subject in ("tobias", "maren"):
+        await remember(memory, subject, f"{subject} likes kittiwakes.")
+    await remember(memory, "maren", "Maren and Tobias share a flat.", about=["tobias"])
+    outcome = await officer.forget_subject("tobias", tenant="acme")
+    found = await receipts_until(settings, memory.installation, ACME, [outcome.command_id], Stage.SCANNED, 60)
+
+    assert [receipt_document(each)["statement"]["stage"] for each in found] == ["logical", "compacted", "scanned"]
+    previous = FIRST
+    for number, record in enumerate(found, start=1):
+        statement = verified_statement(receipt_document(record), public_key(settings))
+        assert statement["claim"] == WORDING, statement
+        assert (record.sequence, statement["previous"]) == (number, previous)
+        previous = receipt_hash(record)
+        text = record.body.decode()
+        assert "tobias" not in text
+        assert "kittiwake" not in text
+    compacted, scanned = (receipt_document(each)["statement"]["checks"] for each in found[1:])
+    # Root and month's key of Tobias, and the key of the record that is about both.
+    assert compacted[0]["keys"] == 3
+    assert compacted[1]["passed"]
+    checks = {each["check"].split(":")[0]: each for each in scanned}
+    assert checks["the same scan found keys of the generation before they were destroyed"]["found_before"] >= 1
+    assert checks["the same scan found a live control key"]["passed"]
+    (still,) = (await memory.search("kittiwakes", **SCOPE)).records
+    assert still.statement == "maren likes kittiwakes."
+
+    entries = ErasureLedger(settings.erasure_ledger).entries() if settings.erasure_ledger else ()
+    assert len(entries) == 1
+
+
+async def test_two_erasures_make_one_chain_and_a_restart_proves_nothing_twice(
+    settings: Settings, services: RunningServices, memory: Memory, officer: Memory
+) -> None:
+    for subject in ("one", "two"):
+        await remember(memory, subject, "Something.")
+    first = await officer.forget_subject("one", tenant="acme")
+    await receipts_until(settings, memory.installation, ACME, [first.command_id], Stage.LOGICAL, 30)
+    async with running_services(settings, frozenset({Role.ATTEST})):
+        second = await officer.forget_subject("two", tenant="acme")
+        for each in (first, second):
+            await receipts_until(settings, memory.installation, ACME, [each.command_id], Stage.SCANNED, 60)
+    found = await receipts_of(settings, memory.installation, ACME)
+    assert [each.sequence for each in found] == [1, 2, 3, 4, 5, 6]
+    previous = FIRST
+    stages = set()
+    for record in found:
+        statement = receipt_document(record)["statement"]
+        assert statement["previous"] == previous
+        previous = receipt_hash(record)
+        stages.add((statement["request"], statement["stage"]))
+    assert len(stages) == 6
+
+
+async def test_without_log_directories_a_receipt_says_that_nothing_was_scanned(settings: Settings) -> None:
+    blind = replace(settings, kafka_log_dirs=())
+    async with (
+        running_services(blind) as running,
+        Memory.connect(blind) as memory,
+        Memory.connect(replace(blind, principal="dev-officer")) as officer,  # type: ignore[arg-type]
+    ):
+        await running.ready()
+        await remember(memory, "tobias", "Something.")
+        outcome = await officer.forget_subject("tobias", tenant="acme")
+        found = await receipts_until(blind, memory.installation, ACME, [outcome.command_id], Stage.SCANNED, 60)
+    last = receipt_document(found[-1])["statement"]
+    assert (last["stage"], last["claim"]) == ("scanned", "not proved at this stage")
+    assert [each["passed"] for each in last["checks"]] == [False]
+
+
+async def test_what_was_changed_since_is_no_receipt(
+    settings: Settings, services: RunningServices, memory: Memory, officer: Memory
+) -> None:
+    await remember(memory, "tobias", "Something.")
+    outcome = await officer.forget_subject("tobias", tenant="acme")
+    (record, *_) = await receipts_until(settings, memory.installation, ACME, [outcome.command_id], Stage.LOGICAL, 60)
+    document = receipt_document(record)
+    assert verified_statement(document, public_key(settings))["stage"] == "logical"
+    statement = document["statement"]
+    for changed in (
+        {**document, "statement": {**statement, "claim": "deleted for ever"}},
+        {**document, "sequence": 2, "statement": {**statement, "sequence": 2}},
+        {**document, "more": "things"},
+    ):
+        with pytest.raises(BadReceipt):
+            verified_statement(changed, public_key(settings))
+    with pytest.raises(BadReceipt, match="signature"):
+        verified_statement(document, b"\x01" * 32)
+
+
+async def test_a_log_from_before_a_forgetting_is_refused(
+    settings: Settings, services: RunningServices, memory: Memory
+) -> None:
+    assert settings.erasure_ledger is not None
+    log_id = memory.installation.log_id
+    ledger = ErasureLedger(settings.erasure_ledger)
+    async with running_services(settings, frozenset({Role.PROJECT})):
+        pass
+    await asyncio.to_thread(ledger.append, log_id, Partition(0), Offset(40_000), EventId(new_id()))
+    with pytest.raises(OlderLog, match="restored from before"):
+        async with running_services(settings, frozenset({Role.PROJECT})):
+            pass
+
+
+async def test_the_role_says_what_it_needs(settings: Settings) -> None:
+    with pytest.raises(SettingsError, match=r"EUNOE_ATTEST_KEY.*\nEUNOE_ERASURE_LEDGER"):
+        async with running_services(replace(settings, attest_key=None, erasure_ledger=None)):
+            pass
