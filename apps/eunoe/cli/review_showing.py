@@ -1,7 +1,7 @@
-"""How the review queue looks: as JSON documents, and for people in at most 100 columns.
+"""How the review queue looks: as JSON documents, and for people.
 
 A text that waits is nobody's friend: what a terminal would obey or hide (escape sequences, bidirectional marks, tags,
-zero-width characters) is written out, so that a reviewer sees it.
+zero-width characters) is written out, and no line of it can be taken for one of ours.
 """
 
 import unicodedata
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from eunoe.readmodels.review_items import Item, Page, Quarantined
     from eunoe.schemas.ids import Millis
 
-WIDTH: Final = 100
 _INSTANTS: Final = frozenset(
     {"queued_at", "reviewable_at", "observed_at", "created_at", "valid_from", "valid_until", "expires_at"}
 )
@@ -50,7 +49,7 @@ def page_table(page: "Page", now: "Millis") -> "Table | str":
     from rich.table import Table
 
     more = "" if page.cursor is None else f"  more: --cursor {page.cursor}"
-    table = Table("waits", caption=f"in the queue {page.waiting}{more}", width=WIDTH)
+    table = Table("waits", caption=f"in the queue {page.waiting}{more}")
     table.add_column("memory", no_wrap=True, min_width=36)
     table.add_column("why")
     table.add_column("what")
@@ -69,11 +68,15 @@ def words(span: int) -> str:
 
 
 def visible(text: str) -> str:
-    """``text`` with everything written out that a terminal would not show as it is."""
+    """``text`` as one line, with everything written out that a terminal would not show as it is."""
     return "".join(
-        f"\\u{{{ord(each):04x}}}" if unicodedata.category(each) in _HIDDEN and each not in "\n\t" else each
-        for each in text
+        f"\\u{{{ord(each):04x}}}" if unicodedata.category(each) in _HIDDEN and each != "\t" else each for each in text
     )
+
+
+def quoted(text: str) -> str:
+    """``text`` in lines of its own, none of which can be taken for one of ours."""
+    return "\n".join(f"  │ {visible(line)}" for line in text.split("\n"))
 
 
 def shown_text(shown: "Shown", tenant: str) -> "RenderableType":
@@ -99,7 +102,7 @@ def _quarantined(shown: ShownQuarantined, tenant: str) -> Iterable[str]:
     item, body = shown.item, shown.body
     yield f"Quarantined memory {item.memory_id}, version {item.version}, waits for {words(shown.age)}"
     yield ""
-    yield f"  {visible(body.statement)}" if body is not None else f"  (withheld: {shown.withheld})"
+    yield quoted(body.statement) if body is not None else f"  (withheld: {shown.withheld})"
     yield ""
     yield from _listed("source", _source(shown))
     yield from _listed("about", _about(item))
@@ -135,7 +138,7 @@ def _member(member: "Member") -> Iterable[str]:
     if member.record is None:
         yield "  (withheld)"
         return
-    yield f"  {visible(member.record.statement)}"
+    yield quoted(member.record.statement)
     yield f"  {_record(member.record)}"
     if member.diff:
         yield f"  {_diff(member.diff)}"

@@ -90,9 +90,9 @@ class ReviewReader:
             position = await self._fresh(names)
             waiting = (await ask(self._redis, ("ZCARD", names.queue(tenant))))[0]
             while more and len(found) < limit:
-                members = await self._members(names, tenant, last)
+                members, more = await self._members(names, tenant, last)
                 due = [each for each in members if each[0] <= until]
-                more = len(due) == len(members) == _CHUNK
+                more = more and len(due) == len(members)
                 for at, item in zip(due, await self._items(names, tenant, due), strict=True):
                     if len(found) == limit:
                         more = True
@@ -149,18 +149,24 @@ class ReviewReader:
 
     async def _members(
         self, names: ReviewNames, tenant: TenantId, last: tuple[int, str] | None
-    ) -> Sequence[tuple[int, str]]:
-        """The next queue members after ``last``, with their log times. ``last`` itself may be gone meanwhile."""
+    ) -> tuple[Sequence[tuple[int, str]], bool]:
+        """The next queue members after ``last``, with their log times, and whether there may be more.
+
+        ``last`` itself may be gone meanwhile: then those of its time are looked through for where it stood.
+        """
         queue, start = names.queue(tenant), 0
         if last is not None:
             rank, before = await ask(self._redis, ("ZRANK", queue, last[1]), ("ZCOUNT", queue, "-inf", f"({last[0]}"))
             start = int(before) if rank is None else int(rank) + 1
-        flat = (await ask(self._redis, ("ZRANGE", queue, start, start + _CHUNK - 1)))[0]
-        if not flat:
-            return ()
-        scores = (await ask(self._redis, ("ZMSCORE", queue, *flat)))[0]
-        found = [(int(float(score)), text(each)) for each, score in zip(flat, scores, strict=True) if score is not None]
-        return [each for each in found if last is None or each > last]
+        while True:
+            flat = (await ask(self._redis, ("ZRANGE", queue, start, start + _CHUNK - 1)))[0]
+            scores = (await ask(self._redis, ("ZMSCORE", queue, *flat)))[0] if flat else ()
+            pairs = zip(flat, scores, strict=True)
+            found = [(int(float(score)), text(each)) for each, score in pairs if score is not None]
+            after = [each for each in found if last is None or each > last]
+            if after or len(flat) < _CHUNK:
+                return after, len(flat) == _CHUNK
+            start += _CHUNK
 
     async def _items(
         self, names: ReviewNames, tenant: TenantId, members: Sequence[tuple[int, str]]

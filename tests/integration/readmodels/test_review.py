@@ -272,6 +272,37 @@ async def test_filters_age_and_pages(world: World) -> None:
         await world.page(cursor="nonsense")
 
 
+async def test_no_item_is_lost_between_rounds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round looks at few members, most of them of one time, few of which fit; and the cursor's own may be gone."""
+    monkeypatch.setattr("eunoe.readmodels.review_reader._CHUNK", 2)
+    facts = [waiting(f"m{number}", source_kind=list(SourceKind)[number % 3]) for number in range(11)]
+    await world.happens(*facts)
+    world.hour = 1
+    await world.happens(waiting("last", source_kind=SourceKind.USER_EXPLICIT))
+    every = (await world.page()).items
+    assert len(every) == 12
+    wanted = Wanted(source=SourceKind.USER_EXPLICIT)
+    fitting = [each for each in every if isinstance(each, Quarantined) and each.source_kind is wanted.source]
+    assert list((await world.page(wanted)).items) == fitting
+    assert len(fitting) == 5
+    for size in (1, 2, 3, 11, 12):
+        found: list[Any] = []
+        cursor = None
+        while True:
+            page = await world.page(limit=size, cursor=cursor)
+            found += page.items
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert found == list(every)
+    page = await world.page(limit=9)
+    for each in page.items[-2:]:
+        assert isinstance(each, Quarantined)
+        await world.happens(MemoryRetracted(memory_id=each.memory_id, version=2))
+    rest = await world.page(limit=50, cursor=page.cursor)
+    assert rest.items == every[9:]
+
+
 async def test_a_tenant_sees_its_own_queue(world: World) -> None:
     await world.happens(waiting("one"))
     await world.happens(waiting("two"), tenant=OTHER_TENANT)

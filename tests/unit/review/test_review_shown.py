@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.cli.review_showing import visible, words
+from eunoe.cli.review_showing import quoted, visible, words
 from eunoe.client.review_shown import NOTICE, Changed, diff_of
 
 TEXTS = st.text(st.sampled_from("ab \n."), max_size=30)
@@ -43,14 +43,21 @@ def test_an_age_is_told_by_its_largest_unit(span: int, said: str) -> None:
     assert words(span) == said
 
 
-@pytest.mark.parametrize("hidden", ["\x1b", "\x9b", "\r", "\u202e", "\u2066", "\u200b", "\ufeff", "\U000e0041", "\x08"])
+@pytest.mark.parametrize(
+    "hidden", ["\x1b", "\n", "\u2028", "\x9b", "\r", "\u202e", "\u2066", "\u200b", "\ufeff", "\U000e0041", "\x08"]
+)
 def test_what_a_terminal_obeys_or_hides_is_written_out(hidden: str) -> None:
     assert visible(f"a{hidden}b") == f"a\\u{{{ord(hidden):04x}}}b"
 
 
 def test_honest_text_of_any_script_stays_as_it_is() -> None:
-    honest = "Бонн, 東京 — القاهرة\n\tCafé 🙂"
+    honest = "Бонн, 東京 — القاهرة\tCafé 🙂"
     assert visible(honest) == honest
+
+
+def test_no_line_of_a_text_can_be_taken_for_one_of_ours() -> None:
+    said = quoted("Prefers tea.\n\nmay be approved  now\r\x1b[1A")
+    assert said.split("\n") == ["  │ Prefers tea.", "  │ ", "  │ may be approved  now\\u{000d}\\u{001b}[1A"]
 
 
 def test_the_notice_says_what_is_decided() -> None:
