@@ -20,7 +20,7 @@ from eunoe.runtime.installation import Installation, bind_redis, open_installati
 from eunoe.runtime.kafka import TopicsApplied, apply_topics, topic_admin
 from eunoe.runtime.settings import Settings, SettingsError, load_settings
 from eunoe.stack.choose import choose_stack, named_stack
-from eunoe.stack.development import SECRETS_FOLDER, apply_development, remembered
+from eunoe.stack.development import SECRETS_FOLDER, apply_development, cleaned_quickly, remembered
 from eunoe.stack.errors import StackError, UnknownProvider
 from eunoe.stack.external import without_credentials
 from eunoe.stack.found import (
@@ -165,6 +165,8 @@ def prepare(settings: Settings, endpoints: Endpoints) -> None:
     """
     found = named_stack(endpoints.provider, endpoints.directory).log_directories()
     settings = replace(settings, kafka_log_dirs=settings.kafka_log_dirs or found)
+    if endpoints.provider == "local":  # ours alone: what is forgotten here may be gone within seconds
+        settings = cleaned_quickly(settings)
     prepared = asyncio.run(_prepare(settings, endpoints.directory))
     remember_settings(endpoints.directory, remembered(prepared))
 
@@ -176,7 +178,7 @@ async def _prepare(settings: Settings, directory: Path) -> Settings:
 
 async def _apply(settings: Settings, replication: int) -> tuple[TopicsApplied, Installation]:
     async with topic_admin(settings.kafka) as admin:
-        applied = await apply_topics(admin, settings.topics, settings.partitions, replication)
+        applied = await apply_topics(admin, settings.topics, settings.partitions, replication, settings.topic_specs)
     installation = await open_installation(settings.kafka, settings.topics)
     async with Redis.from_url(settings.redis) as redis:
         await bind_redis(redis, installation)
