@@ -49,10 +49,11 @@ def set_(call: Call, reads: str | None, writes: str | None, reason: str, **given
 
     if reads is None and writes is None:
         raise click.UsageError("say what to change: --reads, --writes or both")
+    subject = _subject(**given)
     found = run(
         set_switch(
             call.settings(),
-            _subject(**given),
+            subject,
             reads=None if reads is None else reads == "on",
             writes=None if writes is None else Writing(writes),
             reason=reason,

@@ -1,0 +1,135 @@
+"""`eunoe switch` and `eunoe policy simulate` as programs use them: exit codes, JSON, and what an agent is told."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from eunoe.schemas.topics import TopicNames
+from eunoe.testing.platform import Platform, install
+from eunoe.testing.waiting import until
+from eunoe.worker.embedded import running_services
+
+OFFICER: Final = ("--as", "dev-officer")
+AGENT: Final = ("--as", "dev-agent")
+WRITE: Final = ("--tenant", "acme", "--agent", "bot", "--purpose", "support", "--uri", "crm://1", "--ttl", "P30D")
+LINE: Final = {
+    "op": "remember",
+    "tenant": "acme",
+    "agent": "bot",
+    "purposes": ["support"],
+    "source": {"kind": "tool", "uri": "crm://1"},
+    "ttl": "P30D",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    platform: Platform
+
+    async def __call__(self, *arguments: str, code: int = 0) -> str:
+        """What it prints, once it ended with ``code``."""
+        done = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-m", "eunoe.cli.main", *arguments],
+            env=self.platform.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == code, (done.stdout, done.stderr)
+        return done.stdout
+
+    async def json(self, *arguments: str, code: int = 0) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(await self(*arguments, "--json", code=code))
+        return document
+
+
+@pytest.fixture
+async def eunoe(
+    kafka_bootstrap: str, redis_url: str, topic_names: TopicNames, tmp_path: Path
+) -> AsyncIterator[Program]:
+    platform = await install(kafka_bootstrap, redis_url, topic_names, tmp_path)
+    async with running_services(platform.settings) as running:
+        await running.ready()
+        yield Program(platform)
+
+
+async def test_observing_is_turned_on_shown_told_to_agents_and_turned_off(eunoe: Program, tmp_path: Path) -> None:
+    acme = ("switch", "set", "--tenant", "acme", "--writes")
+    refused = await eunoe.json(*acme, "observe", "--reason", "why", *AGENT, code=1)
+    assert refused == {"error": "SwitchRefused", "message": "setting the switch of acme is refused: not_allowed"}
+    assert await eunoe.json("switch", "show") == {"switches": []}
+    found = await eunoe.json(*acme, "observe", "--reason", "trying the extractor", *OFFICER)
+    assert (found["reads"], found["writes"], found["by"]) == ("on", "observe", "dev-officer")
+    assert (await eunoe.json("switch", "show"))["switches"] == [found]
+    assert "extractor" in await eunoe("switch", "show")
+
+    async def observes() -> bool:
+        told = await eunoe.json("remember", "Prefers tea.", *WRITE, *AGENT)
+        return (told["status"], told.get("would_be")) == ("observed", "accepted")
+
+    await until(observes, 60)
+    assert "nothing is stored" in await eunoe("remember", "Prefers tea.", *WRITE, *AGENT)
+    file = tmp_path / "lines.jsonl"
+    mail = LINE | {"source": {"kind": "third_party", "uri": "mail://1"}, "statement": "Takes sugar."}
+    file.write_text("\n".join(json.dumps(each) for each in (LINE | {"statement": "Takes milk."}, mail)))
+    report = await eunoe.json("ingest", str(file), *AGENT)
+    assert (report["observed"], report["accepted"], report["quarantined"]) == (2, 0, 0)
+    told = await eunoe.json("remember", "Takes sugar.", *WRITE, "--source", "third_party", *AGENT)
+    assert (told["would_be"], told["reasons"]) == ("quarantined", ["untrusted_source"])
+    assert (await eunoe.json(*acme, "on", "--reason", "done", *OFFICER))["writes"] == "on"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--tenant", "acme", "--reason", "why"),
+        ("--reads", "off", "--reason", "why"),
+        ("--tenant", "acme", "--all-tenants", "--reads", "off", "--reason", "why"),
+        ("--tenant", "a b", "--reads", "off", "--reason", "why"),
+        ("--tenant", "acme", "--reads", "off"),
+        ("--tenant", "acme", "--reads", "observe", "--reason", "why"),
+    ],
+)
+def test_a_switch_that_says_too_little_or_too_much_is_wrong_usage(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from eunoe.cli.main import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["switch", "set", *arguments, *OFFICER])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err
+
+
+async def test_a_policy_is_tried_before_it_is_applied(eunoe: Program, tmp_path: Path) -> None:
+    shown = await eunoe.json("policy", "show")
+    assert shown["effective"]["circumstances"]["one_off"] == "reject"
+    strict = tmp_path / "strict.toml"
+    strict.write_text(
+        shown["text"].replace('[sources.tool]\ntrust = "asserted"', '[sources.tool]\ntrust = "untrusted"')
+    )
+    told = await eunoe.json("remember", "Pays by invoice.", *WRITE, "--source", "tool", *AGENT)
+    await eunoe.json("remember", "Prefers tea.", *WRITE, *AGENT)
+    found = await eunoe.json("policy", "simulate", str(strict))
+    (change,) = found["changes"]
+    assert (change["memory_id"], change["tenant"]) == (told["memory_id"], "acme")
+    assert (change["then"]["outcome"], change["now"]["reasons"]) == ("accepted", ["untrusted_source"])
+    assert (found["then"]["accepted"], found["now"]["accepted"], found["now"]["quarantined"]) == (2, 1, 1)
+    assert "Nothing was written." in await eunoe("policy", "simulate", str(strict), "--tenant", "acme")
+    later = await eunoe.json("policy", "simulate", str(strict), "--since", "2099-01-01T00:00:00Z")
+    assert (later["judged"], later["changes"]) == (0, [])
+    broken = tmp_path / "broken.toml"
+    broken.write_text("version = 0\n")
+    assert (
+        f"{broken}:1: version must be at least 1"
+        in (await eunoe.json("policy", "simulate", str(broken), code=1))["message"]
+    )
