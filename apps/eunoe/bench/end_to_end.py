@@ -33,7 +33,7 @@ _SUBJECTS: Final = 50
 _MODELS: Final = ("outcomes", "history", "subjects", "recall")
 _DEADLINE_S: Final = 120.0
 _SAMPLE_S: Final = 0.02
-_POLL_S: Final = 0.005
+_POLL_S: Final = 0.02
 Progress = Callable[[str], None]
 
 

@@ -72,6 +72,6 @@ def report(sizes: Sizes, measured: Measured, workers: int) -> Findings:
             f"The slowest stage is {slowest}: a backlog drained by the workers that `eunoe up` starts here "
             f"({'deciding and projecting in a process each' if workers > 1 else 'one process'}), all stages at once. "
             "Published at half that rate, from another process, which awaits every outcome too.",
-            "Times count from when a command was due, not sent. A plain search asks again every 5 ms.",
+            "Times count from when a command was due, not sent. A plain search asks again every 20 ms.",
         ),
     )

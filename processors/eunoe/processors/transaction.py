@@ -59,20 +59,36 @@ class Transactions:
         """
         async with asyncio.timeout(_DEADLINE_S):
             await producer.begin_transaction()
-            await self._written(producer, Topic.KEYS, writes.keys)
-            events = await self._written(producer, Topic.LIFECYCLE, writes.events)
-            await self._written(producer, Topic.DEAD_LETTERS, writes.letters)
-            commands = TopicPartition(self.installation.topic(Topic.EVENTS), self.partition)
-            await producer.send_offsets_to_transaction({commands: OffsetAndMetadata(next_input, "")}, self.group)
+            sent = [
+                (topic, await self._send(producer, topic, records))
+                for topic, records in (
+                    (Topic.LIFECYCLE, writes.events),
+                    (Topic.KEYS, writes.keys),
+                    (Topic.DEAD_LETTERS, writes.letters),
+                )
+            ]
+            # The consumed offset is on its way to the coordinator while the records are on theirs to the leaders.
+            consuming = asyncio.ensure_future(self._consumed(producer, next_input))
+            try:
+                events, *_ = [await self._offsets(topic, futures) for topic, futures in sent]
+                await consuming
+            finally:
+                consuming.cancel()
+                await asyncio.gather(consuming, return_exceptions=True)
             await producer.commit_transaction()
             return events
 
-    async def _written(self, producer: AIOKafkaProducer, topic: Topic, records: Sequence[Written]) -> list[Offset]:
-        """The offsets of ``records``, once the broker has them.
+    async def _consumed(self, producer: AIOKafkaProducer, next_input: Offset) -> None:
+        commands = TopicPartition(self.installation.topic(Topic.EVENTS), self.partition)
+        await producer.send_offsets_to_transaction({commands: OffsetAndMetadata(next_input, "")}, self.group)
 
-        Awaited before the offset is sent: aiokafka commits a transaction of which a batch was refused.
+    async def _offsets(
+        self, topic: Topic, sent: "Sequence[tuple[asyncio.Future[OffsetAndMetadata], int]]"
+    ) -> list[Offset]:
+        """The offsets of what was sent, once the broker has it.
+
+        Awaited before the commit: aiokafka commits a transaction of which a batch was refused.
         """
-        sent = await self._send(producer, topic, records)
         try:
             return [Offset((await future).offset + at) for future, count in sent for at in range(count)]
         except (MessageSizeTooLargeError, InvalidConfigurationError) as error:

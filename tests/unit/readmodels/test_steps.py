@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.readmodels.source import Positioned
-from eunoe.readmodels.steps import MAX_OPERATIONS, MAX_RECORDS, steps_of
+from eunoe.readmodels.steps import MAX_OPERATIONS, MAX_RECORDS, OWN_COST, steps_of
 from eunoe.runtime.redis.watermark import Operation
 from eunoe.schemas.ids import Millis, Offset
 
@@ -46,6 +46,14 @@ def test_steps_join_without_gaps_keep_the_order_and_stay_small(
         assert 1 <= len(inside) <= MAX_RECORDS
         assert len(step.operations) <= MAX_OPERATIONS or len(inside) == 1
         assert step.marks == {"time": 1000 + inside[-1]}
+
+
+def test_a_call_holds_few_records_whose_operations_are_a_models_own() -> None:
+    own = [[("model.put", number, b"document")] for number in range(40)]
+    steps = steps_of(Offset(0), Offset(40), records(range(40)), own)
+    assert [len(each.operations) for each in steps] == [MAX_OPERATIONS // OWN_COST] * 5
+    plain = [[("SET", "key", number)] for number in range(40)]
+    assert len(steps_of(Offset(0), Offset(40), records(range(40)), plain)) == 1
 
 
 def test_progress_without_records_moves_the_mark_alone() -> None:
