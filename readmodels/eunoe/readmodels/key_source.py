@@ -17,11 +17,11 @@ from eunoe.readmodels import keys, subjects
 from eunoe.readmodels.errors import StoreUnavailable
 from eunoe.readmodels.keys import Gone, KeyNames, index_field, open_tenant_key, stored
 from eunoe.readmodels.store import answers, ask, text, texts
-from eunoe.readmodels.subjects import SubjectNames, state_of
+from eunoe.readmodels.subjects import SubjectNames, ref_of, state_of
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.errors import SchemaError
-from eunoe.schemas.ids import Bucket, KeyId, Partition, Pseudonym, TenantId
+from eunoe.schemas.ids import Bucket, KeyId, MemoryId, Partition, Pseudonym, TenantId
 from eunoe.schemas.keys import KeyRecord
 
 _SOURCE: Final = "redis"
@@ -59,6 +59,8 @@ class RedisKeySource:
             names.prefix, ("GET", names.key(key_id)), ("HGETALL", names.tenant(tenant))
         )
         self._refuse_closed(tenant, None, texts(incarnations))
+        if value is None and await self._record_over(tenant, key_id):
+            raise KeyClosed("key", tenant, None, key_id)
         return _answer(tenant, key_id, value)
 
     async def data_key(
@@ -109,6 +111,27 @@ class RedisKeySource:
             if value is not None:
                 return _answer(NO_TENANT, key_id, value)
         return None
+
+    async def _record_over(self, tenant: TenantId, key_id: KeyId) -> bool:
+        """Whether the log says that the key served one record alone, and that record is over or about a forgotten
+        person: then it was destroyed, though compaction has left nothing that says so."""
+        names = self._subjects(self._installation.partition_of(tenant))
+        (found,) = await self._ask(names.prefix, ("GET", names.single(tenant, key_id)))
+        if found is None:
+            return False
+        memory_id = MemoryId(text(found))
+        if not memory_id:
+            return True
+        (members,) = await self._ask(names.prefix, ("SMEMBERS", names.record(tenant, memory_id)))
+        whom = [ref_of(each) for each in members]
+        if not whom:
+            return False
+        fields = await self._ask(names.prefix, *(("HGETALL", names.subject(tenant, each.subject)) for each in whom))
+        states = [state_of(texts(each), 0) for each in fields]
+        return any(
+            state is not None and ref.generation <= state.closed_generation
+            for ref, state in zip(whom, states, strict=True)
+        )
 
     def _refuse_closed(self, tenant: TenantId, subject: Pseudonym | None, incarnations: dict[str, str]) -> None:
         if incarnations and open_tenant_key(incarnations) is None:

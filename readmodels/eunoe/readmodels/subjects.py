@@ -6,13 +6,17 @@ Folds ``memory-lifecycle`` without opening anything. Under the partition's prefi
                                            ``root`` (key id of the root of the latest, while it is open)
 ``held:<tenant>:<subject>:<generation>``   set: ids of the records that are held, about others' records included
 ``record:<tenant>:<memory id>``            set: ``<subject>:<generation>`` of everyone a held record is about
+``single:<tenant>:<key id>``               the record that the key serves alone; empty once that record is over
+``alone:<tenant>:<memory id>``             the key that serves this record alone
+
+The last two say, when compaction has left nothing of a record's own key, whether it was destroyed or never known.
 
 *Held* is everything that can still be opened: a record leaves with its own forgetting. When a generation closes it is
 not touched (one event must not write 100,000 keys); its set is what the erasure then works off.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from redis.asyncio import Redis
@@ -26,13 +30,14 @@ from eunoe.schemas.events import (
     Event,
     KeyIssued,
     MemoryAccepted,
+    MemoryExpired,
     MemoryForgotten,
     MemoryQuarantined,
     SubjectForgotten,
     SubjectReadmitted,
     SubjectRef,
 )
-from eunoe.schemas.ids import KeyId, MemoryId, Pseudonym, TenantId
+from eunoe.schemas.ids import KeyId, MemoryId, Pseudonym, TenantId, is_uuid
 from eunoe.schemas.topics import Topic
 
 NAME: Final = "subjects"
@@ -69,12 +74,19 @@ class SubjectNames(Struct, frozen=True):
     def record(self, tenant: TenantId, memory_id: MemoryId) -> str:
         return self.prefix.key(f"record:{tenant}:{memory_id}")
 
+    def single(self, tenant: TenantId, key_id: KeyId) -> str:
+        return self.prefix.key(f"single:{tenant}:{key_id}")
+
+    def alone(self, tenant: TenantId, memory_id: MemoryId) -> str:
+        return self.prefix.key(f"alone:{tenant}:{memory_id}")
+
 
 Owners = frozenset[SubjectRef]
+_Record = tuple[TenantId, MemoryId]
 
 
 class SubjectsModel:
-    """The fold. Reads only whom a record is about that is being forgotten."""
+    """The fold. Reads only what records have that are over: whom they are about, and a key of their own."""
 
     name: Final = NAME
     source: Final = Topic.LIFECYCLE
@@ -84,33 +96,54 @@ class SubjectsModel:
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
         names = SubjectNames(prefix)
-        owners = await self._owners(names, _forgotten(records))
-        return [_writes(names, each.value, owners) for each in records]
+        owners = await self._owners(names, _ended(records, MemoryForgotten))
+        alone = await self._alone(names, _ended(records, MemoryForgotten | MemoryExpired))
+        return [(*_writes(names, each.value, owners), *_key_writes(names, each.value, alone)) for each in records]
 
-    async def _owners(
-        self, names: SubjectNames, wanted: Iterable[tuple[TenantId, MemoryId]]
-    ) -> dict[tuple[TenantId, MemoryId], Owners]:
+    async def _owners(self, names: SubjectNames, wanted: Iterable[_Record]) -> dict[_Record, Owners]:
         records = sorted(wanted)
         if not records:
             return {}
         found = await ask(self._redis, *(("SMEMBERS", names.record(*each)) for each in records))
-        return {record: frozenset(map(_ref, members)) for record, members in zip(records, found, strict=True)}
+        return {record: frozenset(map(ref_of, members)) for record, members in zip(records, found, strict=True)}
+
+    async def _alone(self, names: SubjectNames, wanted: Iterable[_Record]) -> dict[_Record, KeyId]:
+        records = sorted(wanted)
+        if not records:
+            return {}
+        found = await ask(self._redis, *(("GET", names.alone(*each)) for each in records))
+        return {record: KeyId(text(each)) for record, each in zip(records, found, strict=True) if each is not None}
 
 
-def _forgotten(records: Sequence[Positioned[Event]]) -> set[tuple[TenantId, MemoryId]]:
+def _ended(records: Sequence[Positioned[Event]], how: Any) -> set[_Record]:
+    """``how``: `MemoryForgotten`, `MemoryExpired` or both."""
     return {
-        (each.value.header.tenant, each.value.fact.memory_id)
-        for each in records
-        if isinstance(each.value.fact, MemoryForgotten)
+        (each.value.header.tenant, each.value.fact.memory_id) for each in records if isinstance(each.value.fact, how)
     }
 
 
-def _ref(member: bytes | str) -> SubjectRef:
+def ref_of(member: bytes | str) -> SubjectRef:
     subject, _, generation = text(member).partition(":")
     return SubjectRef(subject=Pseudonym(subject), generation=int(generation))
 
 
-def _writes(names: SubjectNames, event: Event, owners: dict[tuple[TenantId, MemoryId], Owners]) -> Sequence[Operation]:
+def _key_writes(names: SubjectNames, event: Event, alone: dict[_Record, KeyId]) -> Sequence[Operation]:
+    """``alone`` holds the own keys, as Redis knows them, of records that end in this batch; it gains the batch's."""
+    tenant = event.header.tenant
+    match event.fact:
+        case KeyIssued(created=True, subject=str(), bucket=str() as bucket, key_id=key_id) if is_uuid(bucket):
+            alone[tenant, MemoryId(bucket)] = key_id
+            return (
+                ("SET", names.alone(tenant, MemoryId(bucket)), key_id),
+                ("SET", names.single(tenant, key_id), bucket),
+            )
+        case MemoryForgotten(memory_id=memory_id) | MemoryExpired(memory_id=memory_id):
+            own = alone.get((tenant, memory_id))
+            return () if own is None else (("SET", names.single(tenant, own), ""),)
+    return ()
+
+
+def _writes(names: SubjectNames, event: Event, owners: dict[_Record, Owners]) -> Sequence[Operation]:
     """``owners`` holds what Redis knows of records that are forgotten in this batch, and gains what the batch adds."""
     tenant = event.header.tenant
     match event.fact:

@@ -29,8 +29,9 @@ class KeySource(Protocol):
 
     Every method answers None where nothing is known. Where something is known to be closed or destroyed, it raises
     ``KeyClosed``: ``tenant`` for a forgotten tenant, ``key`` and ``data_key`` for a destroyed key that it still
-    remembers (it need not: after compaction a tombstone is gone). Where it cannot tell, because the store does not
-    answer or is rebuilding, it raises ``KeySourceUnavailable``; never None.
+    remembers (it need not: after compaction a tombstone is gone) or of which the log says that the one record it served
+    is over. Where it cannot tell, because the store does not answer or is rebuilding, it raises
+    ``KeySourceUnavailable``; never None.
     """
 
     async def tenant(self, tenant: TenantId) -> WrappedKey | None:
