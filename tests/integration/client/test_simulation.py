@@ -55,6 +55,7 @@ class Past:
     tool: Outcome
     corrected: Outcome
     waiting: Outcome
+    retracted: Outcome
     forgotten: Outcome
 
 
@@ -67,6 +68,9 @@ async def live(memory: Memory, settings: Settings) -> Past:
     corrected = await memory.correct(str(plain.memory_id), "Prefers delivery before nine.", expected_version=1, **WHERE)
     stale = await memory.correct(str(plain.memory_id), "On Sundays.", expected_version=1, **WHERE)
     waiting = await memory.remember("Reads the newsletter.", **(WHERE | MAIL))
+    wrong = await memory.remember("Lives abroad.", **WHERE)
+    retracted = await memory.retract(str(wrong.memory_id), tenant="acme", expected_version=1)
+    assert retracted.status is OutcomeStatus.DONE
     gone = await memory.remember("Has a dog.", **(WHERE | {"subject": "customer-18"}))
     async with Memory.connect(as_(settings, "dev-officer")) as officer:
         forgotten = await officer.forget_subject("customer-18", tenant="acme")
@@ -76,7 +80,7 @@ async def live(memory: Memory, settings: Settings) -> Past:
         OutcomeStatus.ACCEPTED,
         1,
     )
-    return Past(plain=plain, tool=tool, corrected=corrected, waiting=waiting, forgotten=gone)
+    return Past(plain=plain, tool=tool, corrected=corrected, waiting=waiting, retracted=wrong, forgotten=gone)
 
 
 async def policy_text(settings: Settings, memory: Memory) -> str:
@@ -157,7 +161,7 @@ async def test_what_was_forgotten_since_is_counted_and_not_judged(memory: Memory
     # Under this one no draft would be accepted at all, so every draft that is judged is a change.
     found = await simulated(settings, text.replace("statement_chars = 4000", "statement_chars = 2"))
     changed = {each.memory_id for each in found.changes if each.then.outcome in ("accepted", "quarantined")}
-    assert changed == {each.memory_id for each in (past.plain, past.tool, past.corrected, past.waiting)}
+    assert changed == {each.memory_id for each in (past.plain, past.tool, past.corrected, past.waiting, past.retracted)}
     assert past.forgotten.memory_id not in {each.memory_id for each in found.changes}
     assert (found.forgotten, found.unreadable) == (1, 0)
 
@@ -200,7 +204,9 @@ async def test_a_body_whose_key_is_gone_is_counted_as_unreadable(memory: Memory,
     assert keys
     await redis.delete(*keys)
     found = await simulated(settings, text)
-    assert (found.unreadable, found.forgotten, found.changes) == (6, 1, [])
+    assert (found.unreadable, found.forgotten) == (7, 1)
+    assert found.changes == [], "what refers to such a record, here a retraction, finds it as the log has it"
+    assert found.now["done"] == found.then["done"] > 0
 
 
 async def test_who_has_no_place_in_the_policy_sent_dead_letters(memory: Memory, settings: Settings) -> None:
