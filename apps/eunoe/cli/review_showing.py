@@ -4,6 +4,7 @@ A text that waits is nobody's friend: what a terminal would obey or hide (escape
 zero-width characters) is written out, and no line of it can be taken for one of ours.
 """
 
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from eunoe.readmodels.review_items import Item, Page, Quarantined
     from eunoe.schemas.ids import Millis
 
+_WIDTH: Final = 100
 _INSTANTS: Final = frozenset(
     {"queued_at", "reviewable_at", "observed_at", "created_at", "valid_from", "valid_until", "expires_at"}
 )
@@ -117,7 +119,7 @@ def _quarantined(shown: ShownQuarantined, tenant: str) -> Iterable[str]:
     when = f"in {words(shown.wait)}, from {instant(item.reviewable_at)}" if shown.wait else "now"
     yield from _listed("may be approved", [when])
     yield ""
-    yield shown.notice
+    yield from textwrap.wrap(shown.notice, _WIDTH)
     yield f"  eunoe review approve {shown.decide} --tenant {tenant}"
     yield f"  eunoe review reject {shown.decide} --tenant {tenant} --reason CODE"
 
@@ -128,7 +130,7 @@ def _conflict(shown: ShownConflict, tenant: str) -> Iterable[str]:
         yield ""
         yield from _member(each)
     yield ""
-    yield shown.notice
+    yield from textwrap.wrap(shown.notice, _WIDTH)
     for each in shown.members:
         yield f"  eunoe resolve {each.memory_id} --expected-version {each.version} --tenant {tenant}"
 
@@ -156,7 +158,7 @@ def _compared(compared: "Compared") -> Iterable[str]:
 
 
 def _corroborating(records: "Sequence[RecalledMemory]") -> Iterable[str]:
-    said = [f"{each.memory_id}: {visible(each.statement)} ({_record(each)})" for each in records]
+    said = [line for each in records for line in (f"{each.memory_id}: {visible(each.statement)}", f"  {_record(each)}")]
     yield from _listed("in use beside it", said or ["nothing of this subject and scope shares its words"])
 
 
