@@ -103,7 +103,7 @@ class Memory:
                 clock=clock,
             )
             await closing.enter_async_context(producer)
-            keys = AccessKeys(keyring, source, producer.ask_key)
+            keys = AccessKeys(keyring, source, producer.ask_key, outcomes)
             writer = TraceWriter(settings.kafka, installation, keys, meter=meter)
             await closing.enter_async_context(writer)
             reading = make_reading(

@@ -1,9 +1,9 @@
 """`TraceWriter`: traces of reads onto ``memory-access``, beside the reads and never in their way.
 
-`offer` puts a trace into a bounded buffer and returns at once; a task seals and writes. Where the buffer is full the
-trace is dropped and counted, and the read says that it was not traced. A trace whose access key does not come is
-written without its query: who was given what is worth more than what was asked. Written at least once: a reader goes
-by ``trace_id``.
+`offer` puts a trace into a bounded buffer and returns at once; a task seals and writes, again and again where Kafka is
+away. Where the buffer is full the trace is dropped and counted, and the read says that it was not traced. A trace whose
+access key does not come is written without its query: who was given what is worth more than what was asked. Written at
+least once: a reader goes by ``trace_id``.
 """
 
 import asyncio
@@ -14,14 +14,15 @@ from collections.abc import Iterable
 from typing import Final, Protocol, Self
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 from msgspec.structs import replace
 
 from eunoe.crypto.errors import CryptoError
 from eunoe.crypto.hierarchy import WrappedKey
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DayCipher
-from eunoe.producers.key_requests import Ask
+from eunoe.producers.errors import KeyRefused
+from eunoe.producers.key_requests import Ask, OutcomeSource
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import BrokerAway, RuntimeFault
 from eunoe.runtime.installation import Installation
@@ -38,8 +39,9 @@ NO_KEY: Final = KeyId("")
 ROOM: Final = 2_000
 """Traces that wait; a burst of reads beyond what Kafka takes in a few seconds."""
 PATIENCE_S: Final = 5.0
-"""For a key that was asked for, and for Kafka's confirmation."""
-_AGAIN_S: Final = 60.0
+"""For a key that was asked for, for Kafka's confirmation before it is tried again, and for the rest at the end."""
+_AGAIN_S: Final = 10.0
+_PAUSE_S: Final = 0.5
 _BATCH: Final = 200
 _CLIP: Final = 8_000
 _FIRST_PAUSE_S: Final = 0.01
@@ -59,13 +61,21 @@ class AccessKeySource(Protocol):
 class AccessKeys:
     """The cipher of a tenant's day, asked for through the log where there is none. Belongs to one event loop.
 
-    A tenant whose key did not come in time is not asked for again for a minute.
+    A tenant whose key did not come in time, or was refused, is not asked for again for some seconds.
     """
 
-    def __init__(self, keyring: Keyring, source: AccessKeySource, ask: Ask, patience: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        source: AccessKeySource,
+        ask: Ask,
+        outcomes: OutcomeSource | None = None,
+        patience: float = PATIENCE_S,
+    ) -> None:
         self._keyring = keyring
         self._source = source
         self._ask = ask
+        self._outcomes = outcomes
         self._patience = patience
         self._known: dict[TenantId, tuple[Bucket, KeyId]] = {}
         self._not_before: dict[TenantId, float] = {}
@@ -92,7 +102,11 @@ class AccessKeys:
         return found.key_id
 
     async def _issued(self, tenant: TenantId, day: Bucket) -> WrappedKey:
-        await self._ask(IssueKey(tenant=tenant, bucket=day))
+        command_id = await self._ask(IssueKey(tenant=tenant, bucket=day))
+        if self._outcomes is not None:
+            outcome = await self._outcomes.wait(tenant, command_id, self._patience)
+            if outcome.refused:
+                raise KeyRefused(outcome)
         pause = _FIRST_PAUSE_S
         while (found := await self._source.access_key(tenant, day)) is None:
             await asyncio.sleep(pause)
@@ -121,6 +135,7 @@ class TraceWriter:
         self._room = room
         self._patience = patience
         self._waiting: deque[Waiting] = deque()
+        self._at_hand = 0
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -160,7 +175,7 @@ class TraceWriter:
         await self.flushed(self._patience)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        self._lost(len(self._waiting), "not_confirmed")
+        self._lost(len(self._waiting) + self._at_hand, "not_confirmed")
         self._waiting.clear()
         await self._stop_producer()
 
@@ -177,20 +192,29 @@ class TraceWriter:
         by_day: dict[tuple[TenantId, Bucket], list[Waiting]] = {}
         for each in batch:
             by_day.setdefault((each[0].tenant, day_of(each[0].at)), []).append(each)
-        sealed = [
-            trace for group in await asyncio.gather(*map(self._sealed, by_day, by_day.values())) for trace in group
-        ]
-        written = 0
+        self._at_hand = len(batch)
+        groups = await asyncio.gather(*map(self._sealed, by_day, by_day.values()))
+        left = [trace for group in groups for trace in group]
+        while left:
+            left = await self._sent(left)
+            self._at_hand = len(left)
+            if left:
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _sent(self, traces: list[Trace]) -> list[Trace]:
+        """Those that Kafka has not confirmed and may yet take; what it will never take is dropped and counted."""
         try:
             async with within(self._patience, "writing traces"):
                 producer = await self._started()
-                futures = [await self._send(producer, each) for each in sealed]
-                settled = await asyncio.gather(*futures, return_exceptions=True)
-            written = sum(not isinstance(each, BaseException) for each in settled)
+                settled = await asyncio.gather(*[self._send(producer, each) for each in traces], return_exceptions=True)
         except (BrokerAway, KafkaError) as error:
             log.warning("Kafka does not take traces: %s", type(error).__name__)
-        self._meter.add(TRACES, "written", amount=written)
-        self._lost(len(sealed) - written, "not_confirmed")
+            return traces
+        refused = [each for each in settled if isinstance(each, BaseException) and not _may_succeed(each)]
+        left = [trace for trace, each in zip(traces, settled, strict=True) if _may_succeed(each)]
+        self._lost(len(refused), "refused")
+        self._meter.add(TRACES, "written", amount=len(traces) - len(left) - len(refused))
+        return left
 
     async def _sealed(self, of: tuple[TenantId, Bucket], waiting: Iterable[Waiting]) -> list[Trace]:
         cipher = await self._keys.cipher(*of)
@@ -200,14 +224,14 @@ class TraceWriter:
             return found
         return [_sealed(cipher, trace, asked) for trace, asked in waiting]
 
-    async def _send(self, producer: AIOKafkaProducer, trace: Trace) -> "asyncio.Future[object]":
-        future: asyncio.Future[object] = await producer.send(
+    async def _send(self, producer: AIOKafkaProducer, trace: Trace) -> object:
+        """Returns when Kafka has it."""
+        return await producer.send_and_wait(
             self._topic,
             CODEC.encode(trace),
             key=trace.tenant.encode(),
             partition=self._installation.partition_of(trace.tenant),
         )
-        return future
 
     async def _started(self) -> AIOKafkaProducer:
         if self._producer is None:
@@ -239,6 +263,10 @@ class TraceWriter:
     def _lost(self, count: int, why: str) -> None:
         if count:
             self._meter.add(TRACES, why, amount=count)
+
+
+def _may_succeed(settled: object) -> bool:
+    return isinstance(settled, KafkaTimeoutError) or (isinstance(settled, KafkaError) and bool(settled.retriable))
 
 
 def _sealed(cipher: DayCipher, trace: Trace, asked: Asked) -> Trace:

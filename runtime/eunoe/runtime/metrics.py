@@ -125,8 +125,8 @@ TRACES: Final = Metric(
     name="eunoe_traces_total",
     kind=Kind.COUNTER,
     counts="Traces of reads, by what became of them",
-    act="no_room, not_confirmed: reads left no trace; Kafka is slow or away. without_query: no access key came; is a "
-    "worker deciding, and may the principal read?",
+    act="no_room, not_confirmed: reads left no trace; Kafka is slow or away. refused: Kafka does not let this client "
+    "write memory-access. without_query: no access key came; is a worker deciding, and may the principal read?",
     labels=("fate",),
 )
 

@@ -72,6 +72,8 @@ async def test_what_is_quarantined_is_for_reviewers(memory: Memory, reviewer: Me
     tea = await held.write("Prefers tea.")
     waiting = await held.write("Says somebody.", source={"kind": "third_party", "uri": "mail://1"})
     assert await held.ids() == [tea]
+    assert not (await memory.inspect(tenant="acme", limit=1)).more  # not even that there is one
+    assert (await reviewer.inspect(tenant="acme", limit=1)).more
     assert await held.ids(reviewer) == [waiting, tea]
     assert await held.ids(reviewer, statuses=[Status.QUARANTINED]) == [waiting]
     with pytest.raises(ReadRefused, match="not_allowed"):

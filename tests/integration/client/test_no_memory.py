@@ -108,6 +108,8 @@ async def test_away_is_an_answer_in_time_and_a_read_never_waits_for_its_trace(
         assert not await writer.flushed(0.2)  # they wait: nothing is taken for written
     finally:
         own_stack.broker.resume()
+    assert await writer.flushed(60)
+    assert len((await lone.traces("acme")).traces) == 21  # none was lost, and each is there once
 
     own_stack.redis_server.pause()
     try:

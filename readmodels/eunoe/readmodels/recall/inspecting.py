@@ -71,7 +71,7 @@ class Inspected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """Newest first. ``more``: there are records that were not looked at, for the limit was reached."""
+    """Newest first. ``more``: there is another that this caller would be shown."""
 
     records: tuple[Inspected, ...]
     more: bool
@@ -92,7 +92,7 @@ class Inspecting:
         found: list[Inspected] = []
         numbers, freshness = await self._numbers()
         looked = 0
-        while looked < len(numbers) and len(found) < limit:
+        while looked < len(numbers) and len(found) <= limit:
             chunk = numbers[looked : looked + _LOOK]
             looked += len(chunk)
             hits, freshness = await self._look(chunk)
@@ -100,8 +100,7 @@ class Inspecting:
                 shown = await self._shown(hit)
                 if shown is not None:
                     found.append(shown)
-        more = looked < len(numbers) or len(found) > limit
-        return Inspection(records=tuple(found[:limit]), more=more, freshness=freshness)
+        return Inspection(records=tuple(found[:limit]), more=len(found) > limit, freshness=freshness)
 
     async def _shown(self, hit: Hit) -> Inspected | None:
         record = record_of(hit.document, hit.head)
