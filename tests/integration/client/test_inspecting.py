@@ -98,6 +98,26 @@ async def test_conflicts_and_their_end_are_seen(memory: Memory) -> None:
     assert conflicts(await memory.inspect(tenant="acme", after=retracted.token)) == {new: ()}
 
 
+async def test_a_conflict_is_told_at_once_and_ends_when_it_is_answered(memory: Memory) -> None:
+    said = {**WHERE, "key": "delivery.window", "subject": "anna"}
+    old = await memory.remember("Delivery at noon.", **said)
+    new = await memory.remember("Delivery at night.", **said)
+    assert new.memory_id is not None
+    assert new.conflicts == (old.memory_id,)
+    scope = {"tenant": "acme", "agent": "bot", "purpose": "support"}
+    found = await memory.search("delivery", **scope, after=new.token)
+    assert {each.memory_id: each.conflicts for each in found.records} == {
+        old.memory_id: (new.memory_id,),
+        new.memory_id: (old.memory_id,),
+    }
+    answered = await memory.resolve(new.memory_id, tenant="acme", expected_version=1)
+    assert (answered.refused, answered.superseded) == (False, (old.memory_id,))
+    found = await memory.search("delivery", **scope, after=answered.token)
+    assert [(each.memory_id, each.conflicts, each.version) for each in found.records] == [(new.memory_id, (), 2)]
+    kinds = [each.kind for each in (await memory.history("acme", old.memory_id or "")).entries]
+    assert kinds == ["MemoryAccepted", "MemoryContested", "MemorySuperseded"]
+
+
 def conflicts(found: Inspection) -> dict[MemoryId, tuple[MemoryId, ...]]:
     return {each.record.memory_id: each.record.conflicts for each in found.records}
 
