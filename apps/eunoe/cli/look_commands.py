@@ -79,6 +79,7 @@ async def _inspect(call: Call, tenant: str, given: dict[str, Any]) -> "Inspectio
 @tenant_option
 @click.option("--since", type=Instant(), help="Only reads from then on.")
 @click.option("--trace-id", help="Only this one.")
+@click.option("--session-id", help="Only reads of this conversation.")
 @click.option("--memory", "memory_id", help="Only searches that delivered this memory.")
 @click.option("--kind", type=_KIND, help="searched or inspected.  [default: both; with --memory: searched]")
 @common

@@ -99,6 +99,7 @@ class Looking:
         *,
         since: Millis | None = None,
         trace_id: str | None = None,
+        session_id: str | None = None,
         memory_id: str | None = None,
         kind: TraceKind | None = None,
     ) -> Traces:
@@ -121,6 +122,7 @@ class Looking:
                 tenant=of,
                 since=since,
                 trace_id=trace_id,
+                session_id=session_id,
                 memory_id=None if memory_id is None else MemoryId(memory_id),
                 kind=kind,
             ),

@@ -51,6 +51,7 @@ class TraceQuery:
     tenant: TenantId
     since: Millis | None = None
     trace_id: str | None = None
+    session_id: str | None = None
     memory_id: MemoryId | None = None
     kind: TraceKind | None = None
 
@@ -59,6 +60,7 @@ class TraceQuery:
             trace.tenant == self.tenant
             and (self.since is None or trace.at >= self.since)
             and (self.trace_id is None or trace.trace_id == self.trace_id)
+            and (self.session_id is None or trace.session_id == self.session_id)
             and (self.kind is None or trace.kind is self.kind)
             and (self.memory_id is None or any(each.memory_id == self.memory_id for each in trace.delivered))
         )

@@ -74,7 +74,8 @@ async def test_a_search_leaves_a_trace_of_what_it_delivered(memory: Memory, othe
     assert [each.memory_id for each in result.records] == [short.memory_id]
     assert (result.trace_id, result.session_id, result.traced) == ("t-1", "s-1", True)
     assert (result.policy_version, len(result.policy_hash)) == (1, 64)
-    (found,) = await kept(memory)
+    assert await kept(memory, session_id="another") == ()
+    (found,) = await kept(memory, session_id="s-1")
     trace = found.trace
     assert (trace.trace_id, trace.session_id, trace.kind) == ("t-1", "s-1", TraceKind.SEARCHED)
     assert (trace.principal, trace.agent, trace.purpose, trace.surface) == ("dev-agent", "bot", "support", "chat")
