@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "traces": ("eunoe.cli.look_commands:traces", "What was delivered to whom, and why."),
     "outcome": ("eunoe.cli.read_commands:outcome", "What became of a command."),
     "history": ("eunoe.cli.read_commands:history", "How a memory came to be what it is."),
+    "self-audit": ("eunoe.cli.audit_command:self_audit", "The questions to answer about your memory."),
     "lag": ("eunoe.cli.lag_command:lag", "Consumer lag per group and partition."),
     "demo": ("eunoe.demo.commands:demo", "The main job on an example, or on your own file."),
     "bench": ("eunoe.bench.commands:bench", "The benchmarks."),

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]  # ships no types, and is here only for this test
+import yaml
 
 from eunoe.stack import compose
 from eunoe.stack.compose import ComposeFailed, ComposeStack, engine_answers, find_compose_file

@@ -1,0 +1,75 @@
+"""The questions of the self-audit: each "no" follows from a table of the policy, and goes when that is mended."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from eunoe.operations.self_audit import self_audit
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.policy_file import development_policy_text, read_policy
+from eunoe.schemas.values import Action, Confirmation, PrincipalKind, SourceKind, Trust
+
+KEY = "A" * 43 + "="
+
+
+def development() -> Policy:
+    text = development_policy_text()
+    for name in ("dev-reviewer", "dev-officer"):
+        text = text.replace(f"@{name}@", KEY)
+    return read_policy(text.encode())
+
+
+def named() -> Policy:
+    """The development policy with a purpose that has a name and an owner."""
+    any_purpose = development().purposes["*"]
+    support = replace(any_purpose, name="support", owner="head-of-support")
+    return replace(development(), purposes=MappingProxyType({"support": support}))
+
+
+def noes(policy: Policy) -> list[str]:
+    return [each.question for each in self_audit(policy) if not each.yes]
+
+
+def test_a_policy_that_names_its_purposes_has_only_yeses() -> None:
+    assert noes(named()) == []
+
+
+def test_the_development_policy_does_not_pass_and_says_why() -> None:
+    assert [each.because for each in self_audit(development()) if not each.yes] == [
+        'purposes."*" lets any purpose pass: name each of them',
+        "nobody owns *",
+    ]
+
+
+def confirmed_guesses(policy: Policy) -> Policy:
+    rule = replace(policy.sources[SourceKind.INFERRED], confirmation=Confirmation.CONFIRMED)
+    return replace(policy, sources=MappingProxyType({**policy.sources, SourceKind.INFERRED: rule}))
+
+
+def trusted_strangers(policy: Policy) -> Policy:
+    rule = replace(policy.sources[SourceKind.THIRD_PARTY], trust=Trust.ASSERTED)
+    return replace(policy, sources=MappingProxyType({**policy.sources, SourceKind.THIRD_PARTY: rule}))
+
+
+def without(action: Action) -> Callable[[Policy], Policy]:
+    def changed(policy: Policy) -> Policy:
+        return replace(
+            policy,
+            principals=MappingProxyType(
+                {
+                    name: replace(rule, actions=rule.actions - {action}) if rule.kind is PrincipalKind.HUMAN else rule
+                    for name, rule in policy.principals.items()
+                }
+            ),
+        )
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    "change", [confirmed_guesses, trusted_strangers, without(Action.REVIEW), without(Action.ERASE)]
+)
+def test_each_weakness_is_one_no(change: Callable[[Policy], Policy]) -> None:
+    assert len(noes(change(named()))) == 1
