@@ -182,10 +182,9 @@ def test_who_is_forgotten_waits_no_more_and_no_tenant_sees_another(eunoe: Eunoe)
     foreign = eunoe.decide("approve", f"{theirs['memory_id']}@1")
     assert (foreign.code, foreign.document["outcomes"][0]["reason"]) == (1, "not_found")
 
-    gone = eunoe.json(
-        "forget", "--tenant", "acme", "--subject", "customer-3", "--as", "dev-officer", "--until", "logical"
-    )
-    assert gone.code == 0, gone.err
+    gone = eunoe.json("forget", "--tenant", "acme", "--subject", "customer-3", "--as", "dev-officer", "--timeout", "4")
+    # That it is decided is what counts here; receipts are another role's, which no worker of this test has.
+    assert (gone.document["outcome"]["status"], gone.document["outcome"]["records"]) == ("done", 1), gone.err
     assert eunoe.queue("--after", gone.document["outcome"]["token"]) == []
     assert eunoe.json("review", "show", mine["memory_id"], "--tenant", "acme", *REVIEWER).code == 1
     refused = eunoe.decide("approve", f"{mine['memory_id']}@1")
