@@ -17,9 +17,10 @@ import pytest
 from eunoe.stack.local import LocalStack
 from eunoe.stack.ports import free_ports
 from eunoe.stack.probes import wait_until
-from eunoe.stack.worker_process import WorkerProcess
+from eunoe.stack.worker_process import Workers
 
 PROGRAM = Path(sys.executable).with_name("eunoe")
+WORKERS = ("worker-project", "worker-decide") if len(os.sched_getaffinity(0)) > 1 else ("worker",)
 CANARY = "Xq7canaryXq7"
 SCOPE = ("--tenant", "acme", "--agent", "support-bot", "--purpose", "support")
 SOURCED = ("--uri", "crm://tickets/1", "--ttl", "P30D")
@@ -91,7 +92,7 @@ def eunoe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Eunoe]:
         yield called
     finally:
         called("down")
-        WorkerProcess(called.home / "stack").kill()
+        Workers(called.home / "stack").kill()
         LocalStack(called.home / "stack").kill()
 
 
@@ -100,7 +101,7 @@ def test_a_second_up_finds_the_first(eunoe: Eunoe) -> None:
     assert {each["service"]: each["state"] for each in before["services"]} == {
         "kafka": "running",
         "redis": "running",
-        "worker": "running",
+        **dict.fromkeys(WORKERS, "running"),
     }
     assert eunoe.json("up").code == 0
     assert eunoe.json("status").document == before
@@ -315,13 +316,14 @@ def test_a_worker_that_cannot_start_says_why(eunoe: Eunoe) -> None:
 
 
 def test_nothing_said_is_in_the_workers_log(eunoe: Eunoe) -> None:
-    log = (eunoe.home / "stack" / "worker" / "output.log").read_text()
-    for said in ("delivery", "walnuts", "customer-17", CANARY, "ticket"):
-        assert said not in log
+    logs = [eunoe.home / "stack" / each / "output.log" for each in WORKERS]
+    for log in logs:
+        for said in ("delivery", "walnuts", "customer-17", CANARY, "ticket"):
+            assert said not in log.read_text()
 
 
 def test_down_stops_exactly_what_up_started(eunoe: Eunoe) -> None:
-    assert eunoe.json("down").document == {"stopped": ["worker", "kafka", "redis"], "provider": "local"}
+    assert eunoe.json("down").document == {"stopped": [*WORKERS, "kafka", "redis"], "provider": "local"}
     assert eunoe.json("down").document["stopped"] == []
     assert eunoe.json("status").code == 3
     away = eunoe.json("search", "x", *SCOPE)  # what `up` had left for other commands is gone, too
