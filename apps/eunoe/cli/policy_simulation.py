@@ -102,7 +102,10 @@ def _tables(found: "Simulation") -> "RenderableType":
         for reason in sorted({code for of, code in (*found.reasons_then, *found.reasons_now) if of == outcome}):
             pair = (outcome, reason)
             counts.add_row(f"  {reason}", str(found.reasons_then[pair]), str(found.reasons_now[pair]))
-    changes = Table("memory", "command", "decided then", "under this policy", title="Decided otherwise")
+    changes = Table(title="Decided otherwise")
+    changes.add_column("memory", no_wrap=True, min_width=36)  # an id that is cut off cannot be asked about
+    for heading in ("command", "decided then", "under this policy"):
+        changes.add_column(heading)
     for each in found.changes[:_SHOWN]:
         memory = f"{each.tenant}\n{each.memory_id or ''}"
         changes.add_row(memory, each.command, _said(each.then, each.now), _said(each.now, each.then))

@@ -14,7 +14,7 @@ from eunoe.runtime.control import following_control
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.control import POLICY
 from eunoe.schemas.events import Reason
-from eunoe.schemas.ids import MemoryId, Millis, TenantId
+from eunoe.schemas.ids import CommandId, MemoryId, Millis, TenantId, new_id
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 from eunoe.schemas.policy_file import read_policy
 from eunoe.schemas.topics import SPECS
@@ -22,7 +22,7 @@ from eunoe.schemas.values import Writing
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import RunningServices, running_services
 from eunoe.worker.roles import Role
-from eunoe.worker.simulated_report import Decision, Simulation
+from eunoe.worker.simulated_report import Change, Decision, Simulation
 from eunoe.worker.simulation import opened_simulator
 from integration.client.test_switching import as_, is_refused
 
@@ -252,6 +252,12 @@ def test_the_command_shows_it(
     accepted = Decision(outcome="accepted", trust="asserted")
     waits = Decision(outcome="quarantined", reasons=("untrusted_source",), trust="untrusted")
     found.count(accepted, waits)
+    memory_id = MemoryId(new_id())
+    at, command_id = Millis(0), CommandId(new_id())
+    acme, kind = TenantId("acme"), "RememberMemory"
+    found.changes.append(
+        Change(tenant=acme, memory_id=memory_id, command=kind, command_id=command_id, at=at, then=accepted, now=waits)
+    )
 
     async def simulation(*_: object) -> Simulation:
         return found
@@ -269,3 +275,4 @@ def test_the_command_shows_it(
     else:
         assert "untrusted_source" in out
         assert "2 forgotten since" in out
+        assert memory_id in out, "whole, whatever the width"
