@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.readmodels.errors import CannotApply, LogStartMovedOn, NotThisLog, ProjectionAheadOfLog, ProjectionStopped
 from eunoe.readmodels.source import Positioned
+from eunoe.readmodels.steps import MAX_RECORDS
 from eunoe.readmodels.store import text
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
@@ -279,7 +280,7 @@ async def test_a_large_batch_is_cut_into_short_calls(log: Log) -> None:
     await log.fold(Noted())
     stats = await log.redis.info("commandstats")
     calls = stats["cmdstat_fcall"]["calls"]
-    assert calls >= 400 / 20
+    assert calls >= 400 / MAX_RECORDS
     assert await position(log) == await log.end()
 
 
