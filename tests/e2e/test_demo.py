@@ -15,8 +15,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from redis.asyncio import Redis
 
-from eunoe.demo.byte_patterns import Wanted
-from eunoe.demo.byte_search import RECORDS, REDIS, REDIS_FILES, SEGMENTS, Where, search_bytes
+from eunoe.operations.byte_patterns import Wanted
+from eunoe.operations.byte_search import RECORDS, REDIS, REDIS_FILES, SEGMENTS, Where, search_bytes
 from eunoe.runtime.kafka import topic_admin
 from eunoe.stack.probes import wait_until
 from eunoe.stack.processes import ProcessRecord, is_running

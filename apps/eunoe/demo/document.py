@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from eunoe.client.ingesting import LineProblem, Report
-from eunoe.demo.byte_search import CONTROL_FORMS, Place, Searched
 from eunoe.demo.own_file import FileRun
 from eunoe.demo.run import SERVICES, Looked, ScenarioRun
 from eunoe.demo.scenario import Scenario
+from eunoe.operations.byte_search import CONTROL_FORMS, Place, Searched
 from eunoe.stack.provider import Endpoints
 
 WORDING = "unreadable through every read from this offset; the sealed text stays in the log until its key is destroyed"

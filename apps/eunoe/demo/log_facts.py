@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from eunoe.demo.byte_places import read_topics
+from eunoe.operations.byte_places import read_topics
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.events import CommandRejected, MemoryAccepted, MemoryQuarantined, PartitionOpened

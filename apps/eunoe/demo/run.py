@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from eunoe.client.memory import Memory
-from eunoe.demo.byte_search import Searched, search_bytes
 from eunoe.demo.log_facts import LogFacts, read_log
 from eunoe.demo.play import Played, Player
 from eunoe.demo.scenario import Scenario
 from eunoe.demo.stand import Stand, prepared
 from eunoe.demo.texts import Texts, texts_of
+from eunoe.operations.byte_search import Searched, search_bytes
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.ids import PrincipalName

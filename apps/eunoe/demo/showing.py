@@ -8,13 +8,13 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from eunoe.demo.byte_search import BROKER_FILES, RECORDS, REDIS, REDIS_FILES, SEGMENTS, Place, Searched
 from eunoe.demo.document import WORDING, outcomes, problems
 from eunoe.demo.log_facts import LogFacts
 from eunoe.demo.own_file import FileRun
 from eunoe.demo.play import Played
 from eunoe.demo.run import Looked, ScenarioRun
 from eunoe.demo.scenario import Fields
+from eunoe.operations.byte_search import BROKER_FILES, RECORDS, REDIS, REDIS_FILES, SEGMENTS, Place, Searched
 
 _PAGE: Final = 120
 """Columns where no terminal says how many it has."""

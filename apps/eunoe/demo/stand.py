@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from eunoe.crypto.secrets import secret_line
 from eunoe.crypto.signatures import Algorithm, new_secret_bytes
-from eunoe.demo.byte_search import Where
+from eunoe.operations.byte_search import Where
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.installation import Installation, bind_redis, open_installation

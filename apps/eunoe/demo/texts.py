@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from eunoe.demo.byte_patterns import Wanted
+from eunoe.operations.byte_patterns import Wanted
 
 Fields = Mapping[str, Any]
 

@@ -99,13 +99,13 @@ async def _held(redis: Redis, key: bytes) -> AsyncIterator[bytes]:
 
 
 def files(folders: Iterable[tuple[str, Path]], overlap: int) -> Iterator[Chunk]:
-    """What the files under ``folders`` hold; the holes of sparse files, which hold nothing, are left out.
+    """What the files under ``folders`` (or single files) hold, without the holes of sparse files, which hold nothing.
 
     Chunks of one file overlap by ``overlap`` bytes. The place of a file is its topic where it lies in a segment folder
     (``<topic>-<partition>``), else the name given with its folder.
     """
     for name, folder in folders:
-        for path in sorted(folder.rglob("*")):
+        for path in [folder] if folder.is_file() else sorted(folder.rglob("*")):
             if not path.is_symlink() and path.is_file():
                 place = _topic_of(path, folder) or name
                 for data in _content(path, overlap):

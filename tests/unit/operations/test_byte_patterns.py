@@ -1,6 +1,7 @@
 """What the byte search can see: every form, wherever it lies; and nothing where nothing is."""
 
 import base64
+import hashlib
 import json
 import random
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.demo.byte_patterns import Found, Patterns, Wanted, base64_core
+from eunoe.operations.byte_patterns import Found, Patterns, Wanted, base64_core
 
 STATEMENT = "Екатерина просит привозить заказы после семи вечера, и звонить за полчаса. Ask for Quillback?"
 SHORT = "plan.a"
@@ -33,6 +34,11 @@ def found(text: str, data: bytes) -> set[str]:
         ("base64", base64.b64encode(b"12" + STATEMENT.encode() + b"3")),
         ("base64, URL-safe", base64.urlsafe_b64encode(b"?>" + STATEMENT.encode() + b"?>?")),
         ("utf-8, a piece", STATEMENT[9:45].encode()),
+        ("SHA-256", hashlib.sha256(STATEMENT.encode()).digest()),
+        ("SHA-1", hashlib.sha1(STATEMENT.encode()).digest()),
+        ("MD5, hex", hashlib.md5(STATEMENT.encode()).hexdigest().encode()),
+        ("BLAKE2b", hashlib.blake2b(STATEMENT.encode()).digest()),
+        ("BLAKE2b-256, hex", hashlib.blake2b(STATEMENT.encode(), digest_size=32).hexdigest().encode()),
     ],
 )
 @pytest.mark.parametrize("before", range(0, 17))

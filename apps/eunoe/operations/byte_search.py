@@ -1,11 +1,12 @@
 """Is a plaintext anywhere in Kafka or in Redis? A search that proves that it would have found one.
 
-A control text, made up for this search, is planted in a scratch topic (as key, value and header, in three forms) and in
+A control text, made up for this search, is planted in a scratch topic (as key, value and headers, in four forms) and in
 a scratch Redis key, and must be found in every kind of place that is searched; a search that misses it proves nothing
 and is not `clean`. Both are removed afterwards. Findings name places, kinds and forms, never a text.
 """
 
 import base64
+import hashlib
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -17,8 +18,8 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 from redis.asyncio import Redis
 
-from eunoe.demo.byte_patterns import LEAST_BYTES, Patterns, Wanted
-from eunoe.demo.byte_places import Chunk, files, records, redis_values
+from eunoe.operations.byte_patterns import LEAST_BYTES, Patterns, Wanted
+from eunoe.operations.byte_places import Chunk, files, records, redis_values
 from eunoe.runtime.kafka import topic_admin
 from eunoe.runtime.lane import heed_cancellation
 
@@ -27,8 +28,9 @@ SEGMENTS: Final = "segment files"
 BROKER_FILES: Final = "other files of the broker"
 REDIS: Final = "Redis keys and values"
 REDIS_FILES: Final = "Redis files"
-GROUPS: Final = (RECORDS, SEGMENTS, BROKER_FILES, REDIS, REDIS_FILES)
-CONTROL_FORMS: Final = frozenset({"utf-8", "utf-16-le", "base64"})
+OTHER_FILES: Final = "other files"
+GROUPS: Final = (RECORDS, SEGMENTS, BROKER_FILES, REDIS, REDIS_FILES, OTHER_FILES)
+CONTROL_FORMS: Final = frozenset({"utf-8", "utf-16-le", "base64", "SHA-256"})
 _SCRATCH: Final = "byte-search-control"
 
 
@@ -36,17 +38,23 @@ _SCRATCH: Final = "byte-search-control"
 class Where:
     """What is searched: topics that start with ``prefix``, Redis keys that match ``keys``, and the files under folders.
 
-    ``scratch`` starts the name of the scratch key, so that ``keys`` match it. The folders are the broker's (segment
-    files anywhere below) and Redis's; none where they cannot be reached, which the findings then say.
+    ``topics``: only these, where any are named. ``scratch`` starts the name of the scratch key, so that ``keys`` match
+    it. The folders are the broker's (segment files anywhere below), Redis's, and any others (logs, exports); none where
+    they cannot be reached, which the findings then say.
     """
 
     kafka: str
     redis: Redis
     prefix: str = ""
+    topics: frozenset[str] = frozenset()
     keys: str = "*"
     scratch: str = ""
     kafka_folders: tuple[Path, ...] = ()
     redis_folders: tuple[Path, ...] = ()
+    other_folders: tuple[Path, ...] = ()
+
+    def searches(self, topic: str) -> bool:
+        return topic.startswith(self.prefix) and (not self.topics or topic in self.topics)
 
 
 @dataclass(slots=True)
@@ -154,6 +162,8 @@ async def search_bytes(where: Where, texts: Sequence[Wanted], sealed: Sequence[b
             look(REDIS, chunk)
         for chunk in files([("", each) for each in where.redis_folders], patterns.longest):
             look(REDIS_FILES, chunk)
+        for chunk in files([("", each) for each in where.other_folders], patterns.longest):
+            look(OTHER_FILES, chunk)
         if where.redis_folders and await _appends(where.redis):
             expected.add(REDIS_FILES)
     return Searched(
@@ -186,25 +196,26 @@ def _proofs(places: Iterable[Place], expected: set[str], sealed: int) -> dict[st
 async def _planted(where: Where, control: str) -> AsyncIterator[dict[str, int]]:
     """The control in its places; gives the partitions of every topic to search, by name."""
     topic, key = f"{where.prefix}{_SCRATCH}", f"{where.scratch}{_SCRATCH}"
-    encoded = base64.b64encode(b"." + control.encode())
+    encoded, digest = base64.b64encode(b"." + control.encode()), hashlib.sha256(control.encode()).digest()
     client: Any = where.redis
     async with topic_admin(where.kafka) as admin:
         try:
             await admin.create(topic, 1, 1, {"compression.type": "uncompressed"})
-            await _send(where.kafka, topic, control, encoded)
-            await client.hset(key, mapping={control.encode(): control.encode("utf-16-le"), b"encoded": encoded})
+            await _send(where.kafka, topic, control, encoded, digest)
+            held = {control.encode(): control.encode("utf-16-le"), b"encoded": encoded, b"digest": digest}
+            await client.hset(key, mapping=held)
             counts = await admin.partition_counts()
-            yield {name: count for name, count in counts.items() if name.startswith(where.prefix)}
+            yield {name: count for name, count in counts.items() if name == topic or where.searches(name)}
         finally:
             await client.unlink(key)
             await admin.delete([topic])
 
 
-async def _send(bootstrap: str, topic: str, control: str, encoded: bytes) -> None:
+async def _send(bootstrap: str, topic: str, control: str, encoded: bytes, digest: bytes) -> None:
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all")
     await producer.start()
     try:
-        headers = [("control", encoded)]
+        headers = [("control", encoded), ("digest", digest)]
         await producer.send_and_wait(topic, control.encode(), key=control.encode("utf-16-le"), headers=headers)
     finally:
         await producer.stop()
