@@ -150,7 +150,7 @@ class DecideBench:
         prefix = Prefix(base.installation.log_id, self.author.partition, "minimal")
         return MinimalLane(
             loop=loop,
-            ledger=Ledger(base.redis, prefix, _RETENTION_MS),
+            ledger=Ledger(base.redis, prefix, lambda: _RETENTION_MS),
             transactions=Transactions(apart, self.author.partition, loop.group),
         )
 

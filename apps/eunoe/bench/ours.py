@@ -54,14 +54,17 @@ class Decider:
         base, partition = self.foundation, self.partition
         log_id, events = base.installation.log_id, base.installation.topic(Topic.EVENTS)
         group = f"{base.settings.group}-decide"
-        retention = self.rules.current().policy.idempotency_retention
         return PartitionDecider(
             partition=partition,
             installation=base.installation,
             acquisition=Acquisition(
                 bootstrap=base.settings.kafka, installation=base.installation, group=group, confirms=_ours
             ),
-            ledger=Ledger(base.redis, ledger_prefix(log_id, partition), retention),
+            ledger=Ledger(
+                base.redis,
+                ledger_prefix(log_id, partition),
+                lambda: self.rules.current().policy.idempotency_retention,
+            ),
             receiver=Receiver(log_id, events, partition, base.installation.partitions),
             opener=Opener(self.keyring, lambda: base.key_models.caught_up(partition)),
             issuer=Issuer(log_id, base.kek, self.keyring),

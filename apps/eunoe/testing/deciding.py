@@ -187,7 +187,7 @@ class Surroundings:
         return ledger_prefix(self.installation.log_id, partition)
 
     def ledger(self, partition: Partition) -> Ledger:
-        return Ledger(self.redis, self.ledger_prefix(partition), 35 * DAY)
+        return Ledger(self.redis, self.ledger_prefix(partition), lambda: self.rules.policy.idempotency_retention)
 
     def decider(
         self,

@@ -50,10 +50,9 @@ class Deciding:
         )
 
     async def _work(self, partition: Partition) -> None:
-        retention = self.rules.current().policy.idempotency_retention
         base = self.foundation
         prefix = ledger_prefix(base.installation.log_id, partition)
-        ledger = Ledger(base.redis, prefix, retention)
+        ledger = Ledger(base.redis, prefix, lambda: self.rules.current().policy.idempotency_retention)
         await together(
             self._decider(partition, ledger).run(),
             Sweeper(ledger, base.clock, self.publish).run(),

@@ -70,5 +70,5 @@ class Sweeper:
         for command, command_id in fresh[:_AT_ONCE]:
             await self.publish(command, command_id)
             self._proposed.add(command_id)
-        await self.ledger.drop_lapsed(Millis((await self.ledger.marks()).decided_at))
+        await self.ledger.drop_lapsed()
         return len(fresh)

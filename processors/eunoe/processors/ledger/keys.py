@@ -24,5 +24,5 @@ def due(prefix: Prefix) -> str:
 
 
 def lapsing(prefix: Prefix) -> str:
-    """Sorted set: ledger key of an entry that means nothing after a while -> the log time at which it does not."""
+    """Sorted set: ledger key of an entry that means nothing after a while -> the log time at which it was decided."""
     return prefix.key("lapsing")

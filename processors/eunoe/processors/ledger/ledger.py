@@ -14,6 +14,7 @@ from eunoe.domain.entries import CommandSeen, DayKey, Entry, IdempotencyEntry, L
 from eunoe.domain.ledger_questions import record_closed, subjects_of
 from eunoe.domain.memory import MemoryState
 from eunoe.processors.ledger import keys
+from eunoe.runtime.redis.functions import FunctionLibrary, lua
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation, Step, Watermark
 from eunoe.schemas.ids import Millis, Offset
@@ -22,6 +23,7 @@ from eunoe.schemas.values import Lifecycle
 _EVENTS_A_CALL: Final = 60
 """About 250 writes and 0.5 ms in Redis: a bystander's command waits no longer than that."""
 _LAPSED_A_SWEEP: Final = 500
+LIBRARY: Final = FunctionLibrary("eunoe_ledger", lua("eunoe.processors.ledger", "ledger.lua"), {"drop_lapsed": False})
 _START: Final = Offset(0)
 _EPOCH: Final = Millis(0)
 _CAN_EXPIRE: Final = frozenset({Lifecycle.ACTIVE, Lifecycle.QUARANTINED})
@@ -57,13 +59,15 @@ Missing = Callable[[Mapping[LedgerKey, Entry | None]], Iterable[LedgerKey]]
 
 
 class Ledger:
-    """``retention`` (ms of log time): how long command ids and idempotency keys are kept, physically."""
+    """``retention`` (ms of log time): how long command ids and idempotency keys are kept, physically; asked each time
+    something is deleted, for a policy may change it."""
 
-    def __init__(self, redis: "Redis", prefix: Prefix, retention: int) -> None:
+    def __init__(self, redis: "Redis", prefix: Prefix, retention: Callable[[], int]) -> None:
         self._redis = redis
         self._prefix = prefix
         self._retention = retention
-        self._watermark = Watermark(redis, prefix)
+        self._functions = LIBRARY.load()
+        self._watermark = Watermark(redis, prefix, self._functions)
 
     async def marks(self) -> Marks:
         return Marks.of(await self._watermark.marks())
@@ -98,7 +102,7 @@ class Ledger:
         for key, entry in entries.items():
             values += (keys.entry(self._prefix, key), encode_entry(entry))
             if isinstance(entry, CommandSeen | IdempotencyEntry | DayKey):
-                lapsing += (entry.decided_at + self._retention, key)
+                lapsing += (entry.decided_at, key)
             elif isinstance(entry, MemoryState):
                 if entry.lifecycle in _CAN_EXPIRE:
                     due += (entry.expires_at, key)
@@ -146,17 +150,11 @@ class Ledger:
             for key, value in zip(wanted, values, strict=True)
         }
 
-    async def drop_lapsed(self, log_time: Millis) -> int:
-        """Delete a few entries that `decide` already ignores by log time. Returns how many."""
-        lapsing = keys.lapsing(self._prefix)
-        found = await self._up_to(lapsing, log_time, _LAPSED_A_SWEEP)
-        if found:
-            names = [keys.entry(self._prefix, each) for each in found]
-            pipeline = self._redis.pipeline(transaction=False)
-            pipeline.unlink(*names)
-            pipeline.zrem(lapsing, *found)
-            await pipeline.execute()
-        return len(found)
+    async def drop_lapsed(self) -> int:
+        """Delete a few entries that `decide` already ignores, by the time of the last decision. Returns how many."""
+        names = (self._prefix.watermark, keys.lapsing(self._prefix))
+        arguments = (self._retention(), _LAPSED_A_SWEEP)
+        return int(await self._functions.call(self._redis, "drop_lapsed", names, arguments))
 
     async def _up_to(self, index: str, score: Millis, most: int) -> list[LedgerKey]:
         found = await self._redis.zrange(index, "-inf", str(score), byscore=True, offset=0, num=most)
