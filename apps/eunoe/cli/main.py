@@ -39,6 +39,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "history": ("eunoe.cli.read_commands:history", "How a memory came to be what it is."),
     "self-audit": ("eunoe.cli.audit_command:self_audit", "The questions to answer about your memory."),
     "drill": ("eunoe.cli.drill_command:drill", "Rehearse forgetting, with people who never were."),
+    "doctor": ("eunoe.cli.doctor_command:doctor", "Find orphans and gaps, and what to do."),
     "lag": ("eunoe.cli.lag_command:lag", "Consumer lag per group and partition."),
     "demo": ("eunoe.demo.commands:demo", "The main job on an example, or on your own file."),
     "bench": ("eunoe.bench.commands:bench", "The benchmarks."),

@@ -1,0 +1,128 @@
+"""What the log says about keys and receipts, judged. Pure: the log, what Redis holds, and the time are arguments."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from eunoe.operations.doctor_finding import Checked, Finding, some
+from eunoe.operations.doctor_log import Facts, Generation, KeyTopic, Number
+from eunoe.schemas.ids import KeyId, Millis, Partition
+from eunoe.schemas.receipts import WORDING, Stage
+
+PATIENCE_MS = 60_000
+"""How late anything may be beyond what the settings say it takes, before it is a finding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Milliseconds. ``cleaning``: how long the settings of ``memory-keys`` let a destroyed key stay; ``caches``: how
+    long a client may hold an opened one."""
+
+    now: Millis
+    cleaning: int
+    caches: int
+
+    def due(self, stage: Stage, closed_at: Millis) -> bool:
+        """Whether the receipt of ``stage`` should be there."""
+        takes = self.caches + (0 if stage is Stage.LOGICAL else self.cleaning)
+        return self.now - closed_at > takes + PATIENCE_MS
+
+
+def check_unknown(facts: Facts, keys: KeyTopic) -> Checked:
+    """Keys of somebody whom the log does not know."""
+    strange: dict[Partition, list[KeyId]] = defaultdict(list)
+    owned = 0
+    for key_id, record in keys.held.items():
+        if record.subject is None:
+            continue
+        owned += 1
+        if (record.tenant, record.subject, record.generation) not in facts.known:
+            strange[keys.where[key_id]].append(key_id)
+    todo = (
+        "nobody of ours wrote them, or the log lost facts: compare the log with its backups, then look at who may write"
+    )
+    return Checked(
+        name="every key belongs to somebody whom the log knows",
+        examined=owned,
+        things="keys of people",
+        findings=tuple(
+            Finding(where=f"memory-keys[{partition}]", what=f"keys without a known subject: {some(ids)}", todo=todo)
+            for partition, ids in sorted(strange.items())
+        ),
+    )
+
+
+def check_closed(facts: Facts, keys: KeyTopic, times: Times) -> Checked:
+    """Keys of the forgotten that are still there."""
+    left: dict[Generation, list[KeyId]] = defaultdict(list)
+    for key_id, record in keys.held.items():
+        if record.subject is not None:
+            whom = (record.tenant, record.subject, record.generation)
+            if whom in facts.closed:
+                left[whom].append(key_id)
+    late = {whom: ids for whom, ids in left.items() if times.due(Stage.COMPACTED, facts.closed[whom].at)}
+    todo = "run a worker with the role shred; its /readyz and `eunoe_shred_pending` say what keeps it"
+    return Checked(
+        name="no key of a forgotten person is left",
+        examined=len(facts.closed),
+        things="closed generations",
+        findings=tuple(
+            Finding(
+                where=f"memory-keys[{facts.closed[whom].partition}]",
+                what=f"generation closed at offset {facts.closed[whom].offset}: keys left: {some(ids)}",
+                todo=todo,
+            )
+            for whom, ids in sorted(late.items())
+        ),
+    )
+
+
+def check_receipts(facts: Facts, stages: Mapping[Number, Mapping[Stage, str]], times: Times) -> Checked:
+    """Forgotten people whose erasure is not proved."""
+    return Checked(
+        name="every erasure has its receipts",
+        examined=len(facts.closed),
+        things="closed generations",
+        findings=tuple(_unproved(facts, stages, times)),
+    )
+
+
+def _unproved(facts: Facts, stages: Mapping[Number, Mapping[Stage, str]], times: Times) -> Iterator[Finding]:
+    for closing in sorted(facts.closed.values(), key=lambda each: (each.partition, each.offset)):
+        there = stages.get((closing.partition, closing.offset), {})
+        where = f"memory-receipts[{closing.partition}]"
+        missing = [each.value for each in Stage if each not in there and times.due(each, closing.at)]
+        if missing:
+            todo = (
+                "docs/erasure.md, when a stage does not come: `eunoe lag`, and a worker with the roles shred and attest"
+            )
+            what = f"generation closed at offset {closing.offset}: no receipt of {', '.join(missing)}"
+            yield Finding(where=where, what=what, todo=todo)
+        unproved = [stage.value for stage, claim in there.items() if claim != WORDING]
+        if unproved:
+            todo = "`eunoe receipt show` says which check failed; for segment files, set kafka_log_dirs"
+            what = f"generation closed at offset {closing.offset}: not proved: {', '.join(unproved)}"
+            yield Finding(where=where, what=what, todo=todo)
+
+
+def check_stored(keys: KeyTopic, stored: Mapping[KeyId, Partition], positions: Mapping[Partition, int]) -> Checked:
+    """Keys that the read model `keys` still holds although they are destroyed.
+
+    ``stored``: ids under which Redis holds a key, looked at after the topic was read. ``positions``: how far the model
+    had come before that; what it has not folded yet is no finding.
+    """
+    wrong: dict[Partition, list[KeyId]] = defaultdict(list)
+    for key_id, partition in stored.items():
+        tombstone = keys.destroyed.get(key_id)
+        if key_id not in keys.held and tombstone is not None and tombstone < positions.get(partition, 0):
+            wrong[partition].append(key_id)
+    todo = "Redis holds what is destroyed: flush this Redis (everything in it is folded again), rewrite its files"
+    return Checked(
+        name="Redis holds no destroyed key",
+        examined=len(stored),
+        things="wrapped keys",
+        findings=tuple(
+            Finding(where=f"Redis, keys[{partition}]", what=f"destroyed and still stored: {some(ids)}", todo=todo)
+            for partition, ids in sorted(wrong.items())
+        ),
+    )
