@@ -80,3 +80,12 @@ def test_nothing_is_left_in_somebody_elses_stack(stack: Endpoints, tmp_path: Pat
     document_of(stack, "project", "--records", "200", "--repetitions", "1")
     with Redis.from_url(stack.redis) as redis:
         assert not list(redis.scan_iter(match="eunoe:installation:bench-*"))
+
+
+def test_erasure(stack: Endpoints) -> None:
+    document = document_of(stack, "erasure", "--subjects", "2", "--records", "1", "--repetitions", "1")
+    reached = {row[1]: row[2] for row in document["grids"][0]["rows"]}
+    assert (reached["logical"], reached["compacted"]) == (2, 2)
+    (bar,) = document["bars"]
+    assert bar["name"] == "scanned, 2 at once, slowest of all"
+    assert bar["note"] == "proved for 0 of 2", "nobody told this bench where the segment files are"

@@ -101,6 +101,23 @@ def decide(as_json: bool, records: int, repetitions: int, agent_records: int, se
 
 @bench.command()
 @_json_option
+@_size("--rounds", default=20, help="Over both halves, for the time.")
+def admission(as_json: bool, rounds: int) -> None:
+    """What the detectors catch of the project's corpus, in both halves, and how long they look. Needs no stack."""
+    from eunoe.bench.admission import measure
+    from eunoe.bench.machine import describe_alone
+    from eunoe.bench.showing import show
+    from eunoe.runtime.principals import sample_development_policy
+
+    document = measure(sample_development_policy(), rounds).document(describe_alone())
+    if as_json:
+        click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        show(document)
+
+
+@bench.command()
+@_json_option
 @_size("--records", default=8_000, help="Records in memory-lifecycle.")
 @_size("--repetitions", default=5, help="Of every contender, turn about.")
 @click.option("--seed", default=1, show_default=True, help="Of the text.")
@@ -160,6 +177,33 @@ def end_to_end(  # click hands over by name
     from eunoe.bench.end_to_end_report import Sizes
 
     sizes = Sizes(backlog=backlog, seconds=seconds, probes=probes, partitions=partitions, seed=seed)
+    _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json, partitions=partitions)
+
+
+@bench.command()
+@_json_option
+@click.option(
+    "--subjects", type=click.IntRange(min=1), multiple=True, default=(1, 10, 100), show_default=True,
+    help="People forgotten at once (repeatable).",
+)  # fmt: skip
+@_size("--records", default=3, help="Of each person.")
+@_size("--repetitions", default=3, help="Of every size.")
+@_size("--partitions", default=2, help="Of the topics.")
+@click.option("--seed", default=1, show_default=True, help="Of the text.")
+def erasure(  # click hands over by name
+    as_json: bool, subjects: tuple[int, ...], records: int, repetitions: int, partitions: int, seed: int
+) -> None:
+    """From the command that forgets somebody to each receipt."""
+    from eunoe.bench.erasure import measure
+    from eunoe.bench.erasure_report import Sizes
+
+    sizes = Sizes(
+        subjects=tuple(sorted(set(subjects))),
+        records=records,
+        repetitions=repetitions,
+        partitions=partitions,
+        seed=seed,
+    )
     _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json, partitions=partitions)
 
 

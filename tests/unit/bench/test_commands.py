@@ -10,7 +10,7 @@ from eunoe.bench.commands import bench
 from eunoe.bench.figures import Findings
 
 
-@pytest.mark.parametrize("name", ["decide", "project", "search", "end-to-end", "locomo"])
+@pytest.mark.parametrize("name", ["decide", "project", "search", "end-to-end", "erasure", "locomo"])
 def test_each_benchmark_is_a_command_with_json(name: str) -> None:
     result = CliRunner().invoke(bench, [name, "--help"])
     assert result.exit_code == 0

@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from eunoe.bench import decide_report, end_to_end_report, locomo_report
+from eunoe.bench import decide_report, end_to_end_report, erasure_report, locomo_report
 from eunoe.bench.decide_report import AGENT, ALL_RULES, BATCHES, MINIMAL, ONE_BY_ONE
 from eunoe.bench.locomo import BASELINE, DEFAULT, Run
 from eunoe.bench.locomo_data import Conversation, Observation, Question
+from eunoe.schemas.receipts import Stage
 
 RATES = {
     ONE_BY_ONE: [8.0, 8.0],
@@ -75,3 +76,16 @@ def test_no_better_than_the_baseline_is_not_ahead() -> None:
     one = [conversation("26")]
     runs = [run(DEFAULT, one, found=True), run(BASELINE, one, found=True)]
     assert not locomo_report.report(one, runs, ()).bars[0].met
+
+
+def test_an_erasure_counts_by_its_slowest_person_and_only_where_it_is_proved() -> None:
+    sizes = erasure_report.Sizes(subjects=(2,), records=1, repetitions=2, partitions=1, seed=1)
+    whole = {Stage.LOGICAL: [1.0, 2.0], Stage.COMPACTED: [3.0, 4.0], Stage.SCANNED: [5.0, 19.0]}
+    quick = {Stage.LOGICAL: [1.0, 1.0], Stage.COMPACTED: [1.0, 1.0], Stage.SCANNED: [2.0, 3.0]}
+    found = erasure_report.report(sizes, {2: [whole, quick]}, {})
+    assert [(each.found, each.met) for each in found.bars] == [(19.0, True)]
+    assert {each.name: each.values for each in found.figures}["2 at once, slowest, scanned"] == (19.0, 3.0)
+
+    partial = whole | {Stage.SCANNED: [5.0]}
+    (bar,) = erasure_report.report(sizes, {2: [partial, quick]}, {}).bars
+    assert (bar.found, bar.met, bar.note) == (None, False, "proved for 3 of 4")
