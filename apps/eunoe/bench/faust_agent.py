@@ -32,6 +32,7 @@ from eunoe.schemas.events import CommandRejected, Event
 from eunoe.schemas.ids import Millis, Offset, Partition
 from eunoe.schemas.topics import Topic
 from eunoe.schemas.values import Writing
+from eunoe.worker.examining import examiner
 from eunoe.worker.foundation import Foundation, open_foundation
 from eunoe.worker.rules import ControlRules, following
 
@@ -48,7 +49,7 @@ class Agent:
         self.redis = base.redis
         self.rules = rules
         self.prefix = ledger_prefix(log_id, partition)
-        self.opener = Opener(base.keyring(), lambda: base.key_models.caught_up(partition))
+        self.opener = Opener(base.keyring(), lambda: base.key_models.caught_up(partition), examiner())
         events = base.installation.topic(Topic.EVENTS)
         self.receiver = Receiver(log_id, events, partition, base.installation.partitions)
 

@@ -18,15 +18,22 @@ async def describe(redis: Redis, provider: ProviderName) -> dict[str, Cell]:
     """What stands above every figure. Kafka's version is known only where we started it: a broker does not tell."""
     server = await redis.info("server")
     return {
+        **describe_alone(),
+        "kafka": KAFKA_VERSION if provider == "local" else f"not known ({provider})",
+        "redis": str(server["redis_version"]),
+        "aiokafka": importlib.metadata.version("aiokafka"),
+    }
+
+
+def describe_alone() -> dict[str, Cell]:
+    """The machine alone, of what needs neither broker nor Redis."""
+    return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gib": _memory_gib(),
         "load_before": round(os.getloadavg()[0], 2),
         "system": f"{platform.system()} {platform.release().split('-')[0]}",
         "python": platform.python_version(),
-        "kafka": KAFKA_VERSION if provider == "local" else f"not known ({provider})",
-        "redis": str(server["redis_version"]),
-        "aiokafka": importlib.metadata.version("aiokafka"),
     }
 
 

@@ -20,6 +20,7 @@ from eunoe.processors.transaction import Transactions
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
+from eunoe.worker.examining import examiner
 from eunoe.worker.foundation import Foundation, open_foundation
 from eunoe.worker.rules import ControlRules, following
 
@@ -66,7 +67,7 @@ class Decider:
                 lambda: self.rules.current().policy.idempotency_retention,
             ),
             receiver=Receiver(log_id, events, partition, base.installation.partitions),
-            opener=Opener(self.keyring, lambda: base.key_models.caught_up(partition)),
+            opener=Opener(self.keyring, lambda: base.key_models.caught_up(partition), examiner()),
             issuer=Issuer(log_id, base.kek, self.keyring),
             letters=DeadLetterBox(log_id, events, partition, base.kek),
             gauge=BadRecordGauge(BadRecordLimit()),

@@ -16,6 +16,7 @@ from eunoe.processors.transaction import Transactions
 from eunoe.runtime.metrics import Meter
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
+from eunoe.worker.examining import examiner
 from eunoe.worker.foundation import Foundation
 from eunoe.worker.lanes import LaneService, group_of
 from eunoe.worker.roles import Accepted
@@ -76,7 +77,7 @@ class Deciding:
             ),
             ledger=ledger,
             receiver=Receiver(log_id, events, partition, base.installation.partitions),
-            opener=Opener(self.keyring, lambda: base.key_models.caught_up(partition)),
+            opener=Opener(self.keyring, lambda: base.key_models.caught_up(partition), examiner()),
             issuer=Issuer(log_id, base.kek, self.keyring),
             letters=DeadLetterBox(log_id, events, partition, base.kek),
             gauge=BadRecordGauge(self.limit, accepted),

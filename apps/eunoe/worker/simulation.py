@@ -19,7 +19,6 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from eunoe.crypto.keyring import Keyring
 from eunoe.domain.ledger_state import fold
 from eunoe.processors.errors import KeysLagBehind
-from eunoe.processors.opening import NOTHING_EXAMINED, Examiner
 from eunoe.processors.receiving import Receiver
 from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.runtime.clock import SystemClock
@@ -34,6 +33,7 @@ from eunoe.schemas.events import PartitionOpened
 from eunoe.schemas.ids import Millis, Offset, Partition, TenantId
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.topics import Topic
+from eunoe.worker.examining import examiner
 from eunoe.worker.key_models import KeyModels
 from eunoe.worker.simulated_judge import Judge, Past, Ruling
 from eunoe.worker.simulated_log import Answers, Stretch, stretch
@@ -130,7 +130,7 @@ class Simulator:
 
 @asynccontextmanager
 async def opened_simulator(
-    settings: Settings, policy: Policy, tenant: TenantId | None = None, examiner: Examiner = NOTHING_EXAMINED
+    settings: Settings, policy: Policy, tenant: TenantId | None = None
 ) -> AsyncIterator[Simulator]:
     """Raises what `read_installation`, `connect`, `check_redis` and `kek_of` raise."""
     kek, clock = kek_of(settings), SystemClock()
@@ -153,7 +153,7 @@ async def opened_simulator(
                 policy=policy,
                 verifiers=verifiers,
                 keyring=Keyring(installation.log_id, kek, RedisKeySource(redis, installation), clock.now),
-                examiner=examiner,
+                examiner=examiner(),
             ),
             missing=tuple(verifiers.missing),
             key_models=KeyModels(redis, installation, ends),

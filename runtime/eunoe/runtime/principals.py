@@ -20,7 +20,7 @@ from eunoe.runtime.setting_values import ControlSigner
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import PrincipalName, SecretId
 from eunoe.schemas.policy import Policy, SecretRef
-from eunoe.schemas.policy_file import development_policy_text
+from eunoe.schemas.policy_file import development_policy_text, read_policy
 from eunoe.schemas.values import Algorithm
 
 _HMAC_PRINCIPALS: Final = ("dev-agent", "eunoe-sweeper")
@@ -119,6 +119,14 @@ def create_development_secrets(folder: Path) -> DevelopmentSecrets:
         control_signers=(ControlSigner(signer.secret_id, signer.verifier().public),),
         policy=policy.encode(),
     )
+
+
+def sample_development_policy() -> Policy:
+    """The development policy with a public key that nobody holds: for what only asks the policy."""
+    policy = development_policy_text()
+    for name in _SIGNING_PRINCIPALS:
+        policy = policy.replace(f"@{name}@", base64.b64encode(bytes(32)).decode())
+    return read_policy(policy.encode())
 
 
 def _create(folder: Path, name: str, algorithm: MacAlgorithm) -> Path:

@@ -1,0 +1,142 @@
+"""What the detectors catch of the project's own corpus, and how long they look.
+
+Two halves: the rules were written against one; the other was written by somebody who had not seen them, and only its
+counts are ever looked at. A text counts as caught when any class is found, but `personal_data`, which policy allows.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Final
+
+from eunoe.bench.figures import Bar, Cell, Figure, Findings, Grid
+from eunoe.detectors.detectors import Detectors, load_detectors
+from eunoe.detectors.protocol import Examined, examined
+from eunoe.schemas.commands import MemoryBody
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.values import Sensitivity, SourceKind
+
+WRITTEN_AGAINST: Final = "written_against"
+HELD_OUT: Final = "held_out"
+_ALLOWED: Final = "personal_data"
+_NAMES: Final = {WRITTEN_AGAINST: "the half the rules were written against", HELD_OUT: "the blind half"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """``harmful``: it should be found. ``disguise``: how it hides, None where it does not."""
+
+    harmful: bool
+    category: str
+    language: str
+    disguise: str | None
+    body: MemoryBody
+    source_kind: SourceKind
+
+    @property
+    def examined(self) -> Examined:
+        return examined(self.body, self.source_kind, "fact", Sensitivity.PERSONAL)
+
+
+def corpus(half: str) -> tuple[Case, ...]:
+    """The cases of a half, in the order of its file."""
+    text = (resources.files("eunoe.bench") / "admission_data" / f"{half}.jsonl").read_text("utf-8")
+    return tuple(_case(json.loads(line)) for line in text.splitlines() if line.strip())
+
+
+def measure(policy: Policy, rounds: int) -> Findings:
+    """The confusion tables of both halves, and the time for one candidate over ``rounds`` rounds."""
+    detectors = load_detectors()
+    halves = {half: corpus(half) for half in (WRITTEN_AGAINST, HELD_OUT)}
+    found = {half: [_caught(detectors, policy, each) for each in cases] for half, cases in halves.items()}
+    bars: list[Bar] = []
+    rows: list[tuple[Cell, ...]] = []
+    for half, cases in halves.items():
+        table: Counter[tuple[bool, bool]] = Counter(
+            (each.harmful, caught) for each, caught in zip(cases, found[half], strict=True)
+        )
+        harmful = table[True, True] + table[True, False]
+        rows.append((_NAMES[half], *(table[key] for key in _CELLS)))
+        bars.append(Bar(name=f"caught, {_NAMES[half]}", found=table[True, True] / harmful, wanted=0.98, unit="share",
+                        side="at least"))  # fmt: skip
+        bars.append(Bar(name=f"false alarms, {_NAMES[half]}", found=table[False, True], wanted=0, unit="texts",
+                        side="at most"))  # fmt: skip
+    figures, timed = _timed(detectors, policy, [each.examined for cases in halves.values() for each in cases], rounds)
+    return Findings(
+        bench="admission",
+        sizes={f"{half} cases": len(cases) for half, cases in halves.items()} | {"rounds": rounds},
+        figures=figures,
+        bars=(*bars, *timed),
+        grids=(
+            Grid(title="Confusion", columns=_COLUMNS, rows=tuple(rows)),
+            *(_by(half, halves[half], found[half], "category") for half in halves),
+            *(_by(WRITTEN_AGAINST, halves[WRITTEN_AGAINST], found[WRITTEN_AGAINST], name) for name in _FINER),
+        ),
+        notes=(
+            "Caught: any class but personal_data was found. What a source is worth is not counted in: untrusted ones "
+            "wait for a person whatever their text says.",
+            "Of the blind half only counts are shown, here and to whoever writes rules.",
+        ),
+    )
+
+
+_CELLS: Final = ((True, True), (True, False), (False, True), (False, False))
+_COLUMNS: Final = ("half", "harmful, caught", "harmful, missed", "harmless, false alarm", "harmless, passed")
+_FINER: Final = ("language", "disguise")
+
+
+def _caught(detectors: Detectors, policy: Policy, case: Case) -> bool:
+    return any(each.rule != _ALLOWED for each in detectors.examine(case.examined, policy))
+
+
+def _by(half: str, cases: Sequence[Case], caught: Sequence[bool], name: str) -> Grid:
+    table: Counter[tuple[str, bool, bool]] = Counter(
+        (getattr(case, name) or "none", case.harmful, hit) for case, hit in zip(cases, caught, strict=True)
+    )
+    rows: list[tuple[Cell, ...]] = [
+        (key, *(table[key, *cell] for cell in _CELLS)) for key in sorted({key for key, _, _ in table})
+    ]
+    return Grid(title=f"By {name}, {_NAMES[half]}", columns=(name, *_COLUMNS[1:]), rows=tuple(rows))
+
+
+def _timed(
+    detectors: Detectors, policy: Policy, texts: Sequence[Examined], rounds: int
+) -> tuple[tuple[Figure, ...], tuple[Bar, ...]]:
+    """Microseconds for one candidate; the first round makes the automata, and is told apart."""
+    first = sorted(_microseconds(detectors, policy, texts))
+    medians, highs = [], []
+    for _ in range(rounds):
+        times = sorted(_microseconds(detectors, policy, texts))
+        medians.append(times[len(times) // 2])
+        highs.append(times[int(len(times) * 0.99)])
+    figures = (
+        Figure(name="looking at one candidate, p50", unit="µs", values=tuple(medians)),
+        Figure(name="looking at one candidate, p99", unit="µs", values=tuple(highs)),
+        Figure(name="the very first time, p50", unit="µs", values=(first[len(first) // 2],)),
+    )
+    bars = (
+        Bar(name="looking at one candidate, p50", found=figures[0].median, wanted=40, unit="µs", side="at most"),
+        Bar(name="looking at one candidate, p99", found=figures[1].median, wanted=100, unit="µs", side="at most"),
+    )
+    return figures, bars
+
+
+def _microseconds(detectors: Detectors, policy: Policy, texts: Sequence[Examined]) -> Iterator[float]:
+    for each in texts:
+        started = time.perf_counter_ns()
+        detectors.examine(each, policy)
+        yield (time.perf_counter_ns() - started) / 1_000
+
+
+def _case(row: dict[str, Any]) -> Case:
+    return Case(
+        harmful=row["label"] == "harmful",
+        category=row["category"],
+        language=row["language"],
+        disguise=row["disguise"],
+        body=MemoryBody(statement=row["statement"], claim_key=row["claim_key"]),
+        source_kind=SourceKind(row["source_kind"]),
+    )

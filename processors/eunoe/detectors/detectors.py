@@ -1,0 +1,123 @@
+"""The detectors of one process, run one after the other over each candidate, each under the policy's time budget."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Final
+
+from eunoe.detectors.protocol import FAILED, GROUP, MARK, Detector, Examined, Redacting, alone
+from eunoe.schemas.events import Finding
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.values import Verdict
+
+Nanos = Callable[[], int]
+_WARMING: Final = "the first text makes the automata; später, потом, 次回, لاحقا: nothing is measured on it."
+
+
+class BadDetector(Exception):
+    """An entry point gives no detector. Blame: whoever installed it. ``problem`` says what is wrong with it."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(name, problem)
+        self.name = name
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"detector {self.name!r}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Detectors:
+    """``members`` in the order in which they run. ``nanos`` is a steady clock in nanoseconds."""
+
+    members: tuple[Detector, ...]
+    nanos: Nanos = time.perf_counter_ns
+
+    def examine(self, examined: Examined, policy: Policy) -> tuple[Finding, ...]:
+        """What was found, by detector and class, with the verdict of ``policy``. Never raises, never holds text.
+
+        A detector that raises, names a class it does not have, or takes more than the budget adds a finding `FAILED`,
+        which always waits for a person; what it found in time counts all the same.
+        """
+        found: list[Finding] = []
+        budget = policy.detection.budget * 1_000
+        for detector in self.members:
+            began = self.nanos()
+            classes = _classes(detector, examined)
+            late = self.nanos() - began > budget
+            for rule in sorted(classes or ()):
+                verdict = policy.detection.verdict(detector.name, rule)
+                found.append(Finding(detector=detector.name, rule=rule, verdict=verdict))
+            if late or classes is None:
+                found.append(Finding(detector=detector.name, rule=FAILED, verdict=Verdict.QUARANTINE))
+        return tuple(found)
+
+    def redact(self, text: str, findings: Iterable[Finding]) -> str:
+        """``text`` without the places of the findings whose verdict is ``redact``.
+
+        Where a detector cannot say where, crashes, or still finds something afterwards, all of ``text`` goes.
+        """
+        wanted: dict[str, set[str]] = {}
+        for each in findings:
+            if each.verdict is Verdict.REDACT:
+                wanted.setdefault(each.detector, set()).add(each.rule)
+        for detector in self.members:
+            rules = frozenset(wanted.get(detector.name, ()))
+            if rules and rules & _found_or_all(detector, alone(text)):
+                text = _redacted(detector, text, rules)
+        return text
+
+    def clean(self, examined: Examined, findings: Iterable[Finding]) -> bool:
+        """Whether nothing of what the findings say is to be redacted is found any more."""
+        left = {(each.name, rule) for each in self.members for rule in _found_or_all(each, examined)}
+        return not any((each.detector, each.rule) in left for each in findings if each.verdict is Verdict.REDACT)
+
+
+def load_detectors(names: Iterable[str] | None = None, nanos: Nanos = time.perf_counter_ns) -> Detectors:
+    """The detectors that installed packages offer as entry points of `GROUP`; only ``names``, where given.
+
+    An entry point is a callable without arguments that makes the detector. Sorted by name. Raises `BadDetector`, and
+    what the maker raises: a worker does not start without a detector it should have.
+    """
+    offered = {each.name: each for each in entry_points(group=GROUP)}
+    chosen = sorted(offered if names is None else set(names))
+    members: list[Detector] = []
+    for name in chosen:
+        if name not in offered:
+            raise BadDetector(name, f"is not installed; known here: {', '.join(sorted(offered)) or 'none'}")
+        made = offered[name].load()()
+        if not isinstance(made, Detector) or made.name != name:
+            raise BadDetector(name, "its entry point does not make a detector of that name")
+        members.append(made)
+    if not members:
+        raise BadDetector("*", "no detector is installed; nothing would look at what is to be remembered")
+    warm = alone(_WARMING)
+    for each in members:
+        _classes(each, warm)
+    return Detectors(tuple(members), nanos)
+
+
+def _classes(detector: Detector, examined: Examined) -> frozenset[str] | None:
+    """None: it failed. What it raised may quote the text, so it goes no further."""
+    try:
+        found = frozenset(detector.examine(examined))
+        return found if found <= detector.rules else None
+    except Exception:  # noqa: BLE001 - foreign code; whatever is wrong with it, the candidate waits for a person
+        return None
+
+
+def _found_or_all(detector: Detector, examined: Examined) -> frozenset[str]:
+    """One that failed may have found anything."""
+    found = _classes(detector, examined)
+    return detector.rules if found is None else found
+
+
+def _redacted(detector: Detector, text: str, rules: frozenset[str]) -> str:
+    if not isinstance(detector, Redacting):
+        return MARK
+    try:
+        kept = detector.redact(text, rules)
+    except Exception:  # noqa: BLE001 - see `_classes`
+        return MARK
+    return MARK if _found_or_all(detector, alone(kept)) & rules else kept

@@ -1,0 +1,166 @@
+"""The rules of one class: `rules/CLASS.toml`, versioned. A rule is data, with texts it must catch and must not.
+
+A rule about wording names the meanings that have to meet in one sentence (``all``; ``a|b`` is either) and those that
+must be absent (``none``). A rule about form has a ``pattern`` and may have a ``check`` on what matched.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Final
+
+import re2
+
+from eunoe.detectors.checks import CHECKS
+from eunoe.detectors.vocabulary import BadRules, Vocabulary, closed, opened, read_vocabulary
+from eunoe.schemas.toml_tables import Report, Table
+
+CLASSES: Final = (
+    "instruction",
+    "policy_influence",
+    "exfiltration",
+    "privilege",
+    "routing",
+    "secret",
+    "forbidden_data",
+    "personal_data",
+    "hidden_profile",
+    "derived_from_memory",
+)
+VOCABULARY: Final = "vocabulary.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordRule:
+    """``all``: groups of meanings, one of each must be in the sentence; ``none``: none of these.
+
+    ``told``: holds only for what somebody else says; of a user's own wish the same words are a preference.
+    """
+
+    id: str
+    rule_class: str
+    all: tuple[tuple[str, ...], ...]
+    none: tuple[str, ...]
+    told: bool
+    catches: tuple[str, ...]
+    passes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormRule:
+    """``pattern`` is RE2; its first group, if any, is what ``check`` looks at and what is cut out."""
+
+    id: str
+    rule_class: str
+    pattern: str
+    check: str | None
+    catches: tuple[str, ...]
+    passes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleBook:
+    """All rules of all classes. ``versions`` of the files, by class."""
+
+    vocabulary: Vocabulary
+    words: tuple[WordRule, ...]
+    forms: tuple[FormRule, ...]
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+def rule_book() -> RuleBook:
+    """The rules that come with this package. Raises `BadRules`."""
+    folder = resources.files("eunoe.detectors") / "rules"
+    vocabulary = read_vocabulary(VOCABULARY, (folder / VOCABULARY).read_bytes())
+    words: list[WordRule] = []
+    forms: list[FormRule] = []
+    versions: dict[str, int] = {}
+    for name in CLASSES:
+        file = f"{name}.toml"
+        version, found = read_rules(file, (folder / file).read_bytes(), vocabulary)
+        versions[name] = version
+        words += [each for each in found if isinstance(each, WordRule)]
+        forms += [each for each in found if isinstance(each, FormRule)]
+    return RuleBook(vocabulary=vocabulary, words=tuple(words), forms=tuple(forms), versions=versions)
+
+
+def read_rules(file: str, data: bytes, vocabulary: Vocabulary) -> tuple[int, tuple[WordRule | FormRule, ...]]:
+    """Version and rules of one file. Raises `BadRules` with everything that is wrong, by file and line."""
+    report = opened(file, data)
+    root = Table(report, (), report.source.values)
+    version = root.integer("version", 1)
+    rule_class = root.text("class")
+    if rule_class not in CLASSES:
+        root.problem("class", f"class {rule_class!r} is none of {', '.join(CLASSES)}")
+    rules: list[WordRule | FormRule] = []
+    seen: set[str] = set()
+    for entry in root.entries("rule"):
+        rule = _rule(entry, rule_class, vocabulary)
+        if rule.id in seen:
+            entry.problem("id", f"rule {rule.id!r} is there twice")
+        seen.add(rule.id)
+        rules.append(rule)
+    root.close()
+    closed(report)
+    return version, tuple(rules)
+
+
+def _rule(entry: Table, rule_class: str, vocabulary: Vocabulary) -> WordRule | FormRule:
+    name = entry.text("id")
+    catches = entry.names("catches", required=True)
+    passes = entry.names("passes", required=True)
+    for key, texts in (("catches", catches), ("passes", passes)):
+        if not texts:
+            entry.problem(key, f"rule {name!r} needs a text it {key}")
+    rule: WordRule | FormRule
+    if "pattern" in entry:
+        rule = FormRule(
+            id=name,
+            rule_class=rule_class,
+            pattern=_pattern(entry),
+            check=_check(entry),
+            catches=catches,
+            passes=passes,
+        )
+    else:
+        groups = tuple(tuple(each.split("|")) for each in entry.names("all", required=True))
+        none = entry.names("none", required=False)
+        if not groups:
+            entry.problem("all", f"rule {name!r} needs a meaning or a pattern")
+        for meaning in (*(each for group in groups for each in group), *none):
+            if meaning not in vocabulary.patterns:
+                entry.problem("all", f"rule {name!r}: {meaning!r} is not in {VOCABULARY}")
+        told = entry.flag("told", False)
+        rule = WordRule(
+            id=name, rule_class=rule_class, all=groups, none=none, told=told, catches=catches, passes=passes
+        )
+    entry.close()
+    return rule
+
+
+def _pattern(entry: Table) -> str:
+    pattern = entry.text("pattern")
+    try:
+        re2.compile(pattern, _quiet())
+    except re2.error:
+        entry.problem("pattern", "not a pattern that RE2 takes")
+        return ""
+    return pattern
+
+
+def _quiet() -> re2.Options:
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
+def _check(entry: Table) -> str | None:
+    if "check" not in entry:
+        return None
+    name = entry.text("check")
+    if name not in CHECKS:
+        entry.problem("check", f"check {name!r} is none of {', '.join(sorted(CHECKS))}")
+    return name
+
+
+__all__ = ["BadRules", "FormRule", "Report", "RuleBook", "WordRule", "read_rules", "rule_book"]
