@@ -27,7 +27,7 @@ from eunoe.worker.embedded import running_services
 PROGRAM = Path(sys.executable).with_name("eunoe")
 PLAN = Plan(tenant=TenantId("eunoe-drill"), officer=PrincipalName("dev-officer"), timeout=60.0)
 NOWHERE = "the planted control is found, the canaries are nowhere"
-STEPS = 12
+STEPS = 13
 
 
 @pytest.fixture
@@ -80,8 +80,9 @@ async def test_it_finds_what_leaks_as_a_digest_and_says_where(platform: Platform
 
 async def test_who_may_not_erase_fails_it_and_the_rest_is_not_done(platform: Platform) -> None:
     steps = await rehearsed(platform, replace(PLAN, officer=PrincipalName(AGENT)))
-    assert [each.ok for each in steps] == [True, True, False] + [None] * (STEPS - 3)
+    assert [each.ok for each in steps] == [True, True, False, *[None] * (STEPS - 4), False]
     assert steps[2].found == "refused: not_allowed"
+    assert steps[-1].found == "refused: not_allowed; what was written ends by itself in a day"
 
 
 async def test_a_receipt_of_another_signer_does_not_count(platform: Platform) -> None:

@@ -11,7 +11,7 @@ from eunoe.operations.byte_search import CONTROL_FORMS, Place, Searched
 from eunoe.stack.provider import Endpoints
 
 WORDING = "unreadable through every read from this offset; the sealed text stays in the log until its key is destroyed"
-"""What forgetting does today. Destroying keys is not built yet."""
+"""What the moment of forgetting does. Destroying the keys, and proving it, follows (docs/erasure.md)."""
 
 
 def scenario_document(scenario: Scenario, run: ScenarioRun, endpoints: Endpoints) -> dict[str, Any]:

@@ -50,21 +50,20 @@ class ErasureDrill:
         What does not answer is a failed step too; aiokafka's and Redis's own errors are raised. Whoever was written
         down is forgotten at the end in any case.
         """
-        going = True
+        left, going = False, True
         try:
             for name, work, needed in self._steps():
                 if not going:
                     yield Step(name=name, ok=None, found="not done")
                     continue
-                started = time.monotonic()
-                try:
-                    found, ok = await work(), True
-                except (StepFailed, RuntimeFault) as failed:  # our own texts, which hold no content
-                    found, ok = str(failed), False
-                yield Step(name=name, ok=ok, found=found, seconds=time.monotonic() - started)
-                going = ok or not needed
+                step = await _done(name, work)
+                going = bool(step.ok) or not needed
+                yield step
+            left = True
+            yield await _done("nobody of this drill stays", self._leave)
         finally:
-            await self._leave()
+            if not left:
+                await self._leave()
 
     def _steps(self) -> tuple[tuple[str, Callable[[], Awaitable[str]], bool], ...]:
         return (
@@ -196,11 +195,25 @@ class ErasureDrill:
             raise StepFailed("the other's sealed body on the log is not what it was")
         return f"found, version {after.version}, {len(now[memory_id])} sealed bytes the same"
 
-    async def _leave(self) -> None:
-        """Nobody of this drill stays. Forgetting somebody twice is refused, which is as good."""
-        for each in (self.person, self.other):
-            if each.subject in self.written and not (each is self.person and self.request):
-                await self._forgotten(each)
+    async def _leave(self) -> str:
+        people = [each for each in (self.person, self.other) if each.subject in self.written]
+        for each in people:
+            if each is self.person and self.request:
+                continue
+            outcome = await self._forgotten(each)
+            if outcome.refused:
+                raise StepFailed(f"refused: {outcome.reason}; what was written ends by itself in a day")
+        return f"forgotten {len(people)}"
+
+
+async def _done(name: str, work: Callable[[], Awaitable[str]]) -> Step:
+    """The step, done. Our own errors hold no content, and say what was found instead."""
+    started = time.monotonic()
+    try:
+        found, ok = await work(), True
+    except (StepFailed, RuntimeFault) as failed:
+        found, ok = str(failed), False
+    return Step(name=name, ok=ok, found=found, seconds=time.monotonic() - started)
 
 
 def _kept(record: RecalledMemory) -> RecalledMemory:

@@ -134,6 +134,31 @@ async def test_after_writing_and_forgetting_it_looks_at_everything_and_finds_not
         assert checks[name].examined > 0, f"{name}: looked at nothing"
 
 
+async def test_beside_writers_it_finds_nothing(platform: Platform) -> None:
+    async with clients(platform) as (memory, officer):
+        await remember(memory, "anna", "Prefers deliveries before noon.")
+        stop = asyncio.Event()
+
+        async def busy(name: str) -> int:
+            made = 0
+            while not stop.is_set():
+                outcome = await remember(memory, f"{name}-{made}", f"{name} wants parcel {made} at the back door.")
+                if made % 3 == 1:
+                    await memory.retract(outcome.memory_id, tenant="acme", expected_version=1)
+                if made % 3 == 2:
+                    await officer.forget_subject(f"{name}-{made}", tenant="acme")
+                made += 1
+            return made
+
+        writers = [asyncio.create_task(busy(f"writer-{number}")) for number in range(4)]
+        looks = [await examined(platform.settings) for _ in range(4)]
+        stop.set()
+        written = await asyncio.gather(*writers)
+    assert min(written) > 3, "all kinds of change happened meanwhile"
+    assert looks[-1][DOCUMENTS].examined > looks[0][DOCUMENTS].examined
+    assert [found(each) for each in looks] == [set()] * 4
+
+
 async def test_orphans_in_recall_are_found_repaired_and_nothing_else_is_touched(
     platform: Platform, redis_client: Redis
 ) -> None:
