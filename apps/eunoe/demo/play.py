@@ -80,6 +80,8 @@ class Player:
                 return await self._send(step)
             case "search":
                 return await self._search(step)
+            case "why":
+                return await self._why(step)
             case _:
                 return await self._history(step)
 
@@ -124,6 +126,8 @@ class Player:
         seen: dict[str, Any] = {"found": [_name(self._memories, each.memory_id) for each in result.records]}
         for each in result.records:
             self._ends[_name(self._memories, each.memory_id)] = each.expires_at
+        if disputed := [_name(self._memories, each.memory_id) for each in result.records if each.conflicts]:
+            seen["conflicted"] = disputed
         if result.skipped:
             seen["skipped"] = [_name(self._memories, each.id) for each in result.skipped]
         if result.excluded:
@@ -131,6 +135,13 @@ class Player:
         if result.empty is not None:
             seen["empty"] = result.empty.value
         return seen
+
+    async def _why(self, step: Step) -> Fields:
+        asked = {"timeout": _OUTCOME_S, **step.content}
+        found = await self._client(step, asked["tenant"]).why(
+            self._id(step, asked.pop("memory")), asked.pop("query"), after=self._tokens.get(asked["tenant"]), **asked
+        )
+        return {"selected": found.selected, "because": found.because, "rank": found.rank}
 
     async def _history(self, step: Step) -> Fields:
         name = step.content
@@ -199,7 +210,7 @@ def _as_expected(key: str, wanted: Any, seen: Fields) -> bool:
             return bool(found) and found[0] == wanted
         case "absent":
             return found is not None and not set(found) & set(wanted)
-        case "skipped":
-            return sorted(seen.get("skipped", ())) == sorted(wanted)
+        case "skipped" | "conflicted":
+            return sorted(seen.get(key, ())) == sorted(wanted)
         case _:
             return bool(seen.get(key) == wanted)

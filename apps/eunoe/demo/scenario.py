@@ -16,8 +16,9 @@ _SENT: Final = frozenset(
 _EXPECTED: Final[Mapping[str, frozenset[str]]] = {
     "ingest": frozenset({"accepted", "quarantined", "refused"}),
     "send": _SENT,
-    "search": frozenset({"found", "first", "absent", "skipped", "empty", "refused"}),
+    "search": frozenset({"found", "first", "absent", "skipped", "conflicted", "empty", "refused"}),
     "history": frozenset({"kinds"}),
+    "why": frozenset({"selected", "because", "rank"}),
 }
 """What may be expected of each kind of step."""
 _CIRCUMSTANCES: Final = frozenset({"say", "as", "by", "expect", "within", "at_expiry_of"})

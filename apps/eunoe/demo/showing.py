@@ -65,6 +65,9 @@ def seen_text(played: Played) -> str:
             return " → ".join(seen["kinds"]) or "nothing"
         case "search":
             return _search_text(seen)
+        case "why":
+            where = "" if seen["rank"] is None else f", rank {seen['rank']}"
+            return ("selected" if seen["selected"] else f"not selected: {seen['because']}") + where
         case "ingest":
             return ", ".join(f"{name} {count}" for name, count in seen.items() if count or name == "accepted")
         case _:
@@ -75,6 +78,8 @@ def _search_text(seen: Fields) -> str:
     if "refused" in seen:
         return f"refused ({seen['refused']})"
     said = "found " + (", ".join(seen["found"]) or "nothing")
+    if seen.get("conflicted"):
+        said += f"; in conflict: {', '.join(seen['conflicted'])}"
     if seen.get("skipped"):
         said += f"; skipped {', '.join(seen['skipped'])}"
     if seen.get("excluded"):

@@ -4,15 +4,14 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Final
 
 from eunoe.detectors.protocol import FAILED, GROUP, MARK, Detector, Examined, Redacting, alone
+from eunoe.detectors.rule_book import warming_texts
 from eunoe.schemas.events import Finding
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Verdict
 
 Nanos = Callable[[], int]
-_WARMING: Final = "the first text makes the automata; später, потом, 次回, لاحقا: nothing is measured on it."
 
 
 class BadDetector(Exception):
@@ -29,10 +28,11 @@ class BadDetector(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Detectors:
-    """``members`` in the order in which they run. ``nanos`` is a steady clock in nanoseconds."""
+    """``members`` in the order in which they run. ``nanos`` counts this thread's CPU time in nanoseconds: on a
+    machine that is busy with something else nobody is to blame."""
 
     members: tuple[Detector, ...]
-    nanos: Nanos = time.perf_counter_ns
+    nanos: Nanos = time.thread_time_ns
 
     def examine(self, examined: Examined, policy: Policy) -> tuple[Finding, ...]:
         """What was found, by detector and class, with the verdict of ``policy``. Never raises, never holds text.
@@ -74,7 +74,7 @@ class Detectors:
         return not any((each.detector, each.rule) in left for each in findings if each.verdict is Verdict.REDACT)
 
 
-def load_detectors(names: Iterable[str] | None = None, nanos: Nanos = time.perf_counter_ns) -> Detectors:
+def load_detectors(names: Iterable[str] | None = None, nanos: Nanos = time.thread_time_ns) -> Detectors:
     """The detectors that installed packages offer as entry points of `GROUP`; only ``names``, where given.
 
     An entry point is a callable without arguments that makes the detector. Sorted by name. Raises `BadDetector`, and
@@ -92,9 +92,9 @@ def load_detectors(names: Iterable[str] | None = None, nanos: Nanos = time.perf_
         members.append(made)
     if not members:
         raise BadDetector("*", "no detector is installed; nothing would look at what is to be remembered")
-    warm = alone(_WARMING)
-    for each in members:
-        _classes(each, warm)
+    for text in warming_texts():
+        for each in members:
+            _classes(each, alone(text))
     return Detectors(tuple(members), nanos)
 
 

@@ -114,12 +114,12 @@ class Limits:
 class DetectionRules:
     """What each class of findings does, by detector (``"*"``: any) and class (``"*"``: any other).
 
-    ``budget``: microseconds that one detector may take for one statement; over it, and whenever a detector fails, the
-    record waits for a person.
+    ``budget``: microseconds of CPU time that one detector may take for one statement; over it, and whenever a detector
+    fails, the record waits for a person.
     """
 
     verdicts: Mapping[str, Mapping[str, Verdict]] = field(default_factory=lambda: MappingProxyType({}))
-    budget: int = 2_000
+    budget: int = 20_000
 
     def verdict(self, detector: str, rule: str) -> Verdict:
         """What a finding means. What no rule speaks of waits for a person: a new class is not let through."""

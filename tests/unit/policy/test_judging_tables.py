@@ -32,9 +32,9 @@ def problems(old: str, new: str) -> tuple[tuple[int, str], ...]:
         ('one_off = "reject"', 'one_of = "reject"', "", "unknown key 'circumstances.one_of'"),
         ('one_off = "reject"', "one_off = true", 'one_off = "reject"', "circumstances.one_off must be text"),
         # detection
-        ("budget_us = 2000", "budget_us = 0", "budget_us = 1", "detection.budget_us must be at least 1"),
-        ("budget_us = 2000", 'budget_us = "2ms"', "budget_us = 500", "detection.budget_us must be a whole number"),
-        ("budget_us = 2000", "budget_ms = 2", "", "unknown key 'detection.budget_ms'"),
+        ("budget_us = 20000", "budget_us = 0", "budget_us = 1", "detection.budget_us must be at least 1"),
+        ("budget_us = 20000", 'budget_us = "2ms"', "budget_us = 500", "detection.budget_us must be a whole number"),
+        ("budget_us = 20000", "budget_ms = 2", "", "unknown key 'detection.budget_ms'"),
         ('routing = "quarantine"', 'routing = "drop"', 'routing = "reject"', "'drop' is none of allow, redact"),
         ('routing = "quarantine"', "routing = 3", 'routing = "allow"', "routing must be text"),
         # review
