@@ -142,6 +142,7 @@ def test_a_file_of_the_users_own_is_ingested_searched_and_looked_for(stack: Endp
     mixed = tmp_path / "mixed.jsonl"
     good, *_ = (EXAMPLE / "memories.jsonl").read_text("utf-8").splitlines()
     outside = json.loads(good) | {"idempotency_key": "mail", "source": {"kind": "third_party", "uri": "mail://1"}}
+    outside |= {"statement": "Maren moved to the coast.", "key": "address.town"}
     forget = {"op": "forget", "tenant": "aurora", "subject": outside["subject"]}
     late = json.loads(good) | {"idempotency_key": "late"}
     lines = [good, json.dumps(outside), '{"op": "remember", "tenant": "a b"}', json.dumps(forget), json.dumps(late)]

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
@@ -16,6 +16,7 @@ from eunoe.processors.attesting.chain import ReceiptChain
 from eunoe.processors.attesting.erasure_ledger import ErasureLedger
 from eunoe.processors.attesting.key_log import KeyLog, keys_of, read_keys
 from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending, proved
+from eunoe.processors.attesting.redis_files import rewritten
 from eunoe.processors.attesting.segments import SegmentScan, folders_of, scan
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
@@ -28,6 +29,9 @@ from eunoe.schemas.receipts import FORMAT, NOT_COVERED, WORDING, Stage
 from eunoe.schemas.topics import Topic
 
 log = logging.getLogger(__name__)
+
+KEYS: Final = "keys"
+"""The read model of wrapped keys."""
 
 
 @dataclass(slots=True)
@@ -61,6 +65,8 @@ class Attester:
     every: float = 0.5
     meter: Meter = SILENT
     waiting: int = 0
+    _redis_checks: list[Mapping[str, Any]] = field(default_factory=list)
+    _rewritten: int | None = None
     _proofs: dict[Offset, _Proof] = field(default_factory=dict)
     _keys: dict[Offset, frozenset[KeyId]] = field(default_factory=dict)
 
@@ -81,7 +87,10 @@ class Attester:
             self._keys |= await keys_of(self.bootstrap, self.installation, self.partition, fresh)
             await self._look_before(fresh)
         for each in erasures:
-            await self._prove(each)
+            if not self.chain.has(each.offset, Stage.LOGICAL):
+                await self._logical(each, self._proofs.setdefault(each.offset, _Proof()))
+        await self._destroyed([each for each in erasures if self.chain.has(each.offset, Stage.LOGICAL)])
+        for each in erasures:
             if self.chain.has(each.offset, Stage.SCANNED):
                 await proved(self.redis, prefix, each)
                 self._proofs.pop(each.offset, None)
@@ -100,17 +109,26 @@ class Attester:
                 seen_on_disk=None if on_disk is None else len(on_disk.values & {key.encode() for key in own}),
             )
 
-    async def _prove(self, erasure: Erasure) -> None:
-        proof = self._proofs.setdefault(erasure.offset, _Proof())
-        if not self.chain.has(erasure.offset, Stage.LOGICAL):
-            await self._logical(erasure, proof)
+    async def _destroyed(self, erasures: Sequence[Erasure]) -> None:
+        """Compacted and scanned, for all of them by one look at the key partition and one at the files."""
+        asked = frozenset(key for each in erasures for key in self._keys[each.offset])
+        if not erasures:
             return
-        keys = await read_keys(self.bootstrap, self.installation, self.partition, self._keys[erasure.offset])
-        if keys.values:
+        keys = await read_keys(self.bootstrap, self.installation, self.partition, asked)
+        gone = [each for each in erasures if not keys.of(self._keys[each.offset]).values]
+        for each in gone:
+            if not self.chain.has(each.offset, Stage.COMPACTED):
+                own = self._keys[each.offset]
+                await self._write(each, Stage.COMPACTED, _compacted(own, keys.of(own)))
+        if not gone or not await self._let_go_in_redis(keys.last_tombstone):
             return
-        if not self.chain.has(erasure.offset, Stage.COMPACTED):
-            await self._write(erasure, Stage.COMPACTED, _compacted(self._keys[erasure.offset], keys))
-        await self._scanned(erasure, proof, keys)
+        proofs = {each.offset: self._proofs.setdefault(each.offset, _Proof()) for each in gone}
+        needles = [needle for each in proofs.values() for needle in each.needles.values()]
+        control = keys.control
+        found = await self._scan(asked | ({control} if control else set()), needles)
+        still = [needles[at] for at in found.needles] if found else []
+        for each in gone:
+            await self._scanned(each, proofs[each.offset], found, control, still)
 
     async def _logical(self, erasure: Erasure, proof: _Proof) -> None:
         where = (self.installation.log_id, self.partition, erasure.offset, erasure.event_id)
@@ -137,25 +155,42 @@ class Attester:
         ]
         await self._write(erasure, Stage.LOGICAL, checks)
 
-    async def _scanned(self, erasure: Erasure, proof: _Proof, keys: KeyLog) -> None:
+    async def _scanned(
+        self,
+        erasure: Erasure,
+        proof: _Proof,
+        found: SegmentScan | None,
+        control: KeyId | None,
+        still: Sequence[bytes],
+    ) -> None:
         asked = self._keys[erasure.offset]
-        control = keys.control
-        found = await self._scan(asked | ({control} if control else set()), tuple(proof.needles.values()))
         if found is None:
             check = "segment files of the brokers were not scanned: no log directory is reachable from here"
-            await self._write(erasure, Stage.SCANNED, [{"check": check, "passed": False}])
+            await self._write(erasure, Stage.SCANNED, [{"check": check, "passed": False}, *self._redis_checks])
             return
-        left = found.values & {key.encode() for key in asked}
-        if left or found.needles:
+        if found.values & {key.encode() for key in asked} or not set(still).isdisjoint(proof.needles.values()):
             return  # renamed files wait for their deletion; looked at again
         seen = control is not None and control.encode() in found.values
-        await self._write(erasure, Stage.SCANNED, _scan_checks(asked, proof, found, seen))
+        checks = [*_scan_checks(asked, proof, found, seen), *self._redis_checks]
+        await self._write(erasure, Stage.SCANNED, checks)
 
     async def _scan(self, asked: frozenset[KeyId] | set[KeyId], needles: Sequence[bytes]) -> SegmentScan | None:
         folders = folders_of(self.log_directories, self.installation.topic(Topic.KEYS), self.partition)
         if not folders:
             return None
         return await asyncio.to_thread(scan, folders, frozenset(key.encode() for key in asked), needles)
+
+    async def _let_go_in_redis(self, last_tombstone: Offset) -> bool:
+        """Whether Redis has let go of the keys, in its own files too: rewritten once the tombstones are folded.
+
+        What may not be asked of this Redis is said in the receipt, and holds up nothing.
+        """
+        if await self._position(KEYS) <= last_tombstone:
+            return False
+        if self._rewritten is None or self._rewritten < last_tombstone:
+            self._redis_checks = [await rewritten(self.redis)]
+            self._rewritten = last_tombstone
+        return True
 
     async def _position(self, model: str) -> int:
         return await Watermark(self.redis, Prefix(self.installation.log_id, self.partition, model)).position()

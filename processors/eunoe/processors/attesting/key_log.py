@@ -6,7 +6,7 @@ back uncommitted, so that what an open or aborted transaction wrote is seen as w
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -34,6 +34,13 @@ class KeyLog:
     records: int
     control: KeyId | None
     """A key that nobody asked to destroy and that was found with its value: the read sees what is there."""
+    last_tombstone: Offset
+    """Of those asked for; -1 where none is there any more."""
+
+    def of(self, ids: frozenset[KeyId]) -> "KeyLog":
+        """What it says of some of the keys that were asked for."""
+        values = {key: value for key, value in self.values.items() if key in ids}
+        return replace(self, values=values, tombstones=self.tombstones & ids)
 
 
 @dataclass(slots=True)
@@ -84,6 +91,7 @@ async def read_keys(
     tombstones: set[KeyId] = set()
     control: KeyId | None = None
     count = 0
+    last = Offset(-1)
     async with _reading(bootstrap, "read_uncommitted") as consumer:
         place = TopicPartition(installation.topic(Topic.KEYS), partition)
         end = (await consumer.end_offsets([place]))[place]
@@ -91,12 +99,14 @@ async def read_keys(
             count += 1
             key_id = KeyId((record.key or b"").decode("ascii", "replace"))
             if record.value is None:
-                tombstones |= {key_id} & asked
+                if key_id in asked:
+                    tombstones.add(key_id)
+                    last = Offset(record.offset)
             elif key_id in asked:
                 values[key_id] = _wrapped(record.value)
             else:
                 control = key_id
-    return KeyLog(values, frozenset(tombstones), count, control)
+    return KeyLog(values, frozenset(tombstones), count, control, last)
 
 
 def _wrapped(value: bytes) -> bytes:
