@@ -89,7 +89,8 @@ def rule_book() -> RuleBook:
 def warming_texts() -> tuple[str, ...]:
     """The rules' own examples: the automata are made on these, and not on the first candidates (milliseconds each)."""
     book = rule_book()
-    return tuple(text for each in (*book.words, *book.forms) for text in (*each.catches, *each.passes))
+    rules: tuple[WordRule | FormRule, ...] = (*book.words, *book.forms)
+    return tuple(text for each in rules for text in (*each.catches, *each.passes))
 
 
 def read_rules(file: str, data: bytes, vocabulary: Vocabulary) -> tuple[int, tuple[WordRule | FormRule, ...]]:
