@@ -134,9 +134,10 @@ def test_what_is_remembered_is_found_corrected_and_forgotten(eunoe: Eunoe) -> No
     refused = eunoe.json("forget", "--tenant", "acme", "--subject", "customer-17")
     assert (refused.code, refused.document["outcome"]["reason"]) == (1, "not_allowed")
     forgotten = eunoe.json("forget", "--tenant", "acme", "--subject", "customer-17", "--as", "dev-officer")
-    assert (forgotten.code, forgotten.document["stage"]) == (0, "logical")
+    assert (forgotten.code, forgotten.document["stage"]) == (0, "scanned")
     assert forgotten.document["outcome"]["records"] == 2
-    assert "stays in the log until its key is destroyed" in forgotten.document["remains"]
+    stages = [each["statement"]["stage"] for each in forgotten.document["receipts"]]
+    assert stages == ["logical", "compacted", "scanned"]
     assert eunoe.found("delivery", "--after", forgotten.document["outcome"]["token"]) == []
 
     closed = eunoe.json("remember", "Prefers evenings.", *SCOPE, *SOURCED, "--subject", "customer-17")

@@ -84,7 +84,7 @@ async def test_the_demo_goes_as_expected_and_leaves_nothing_behind(stack: Endpoi
     assert [step for step in document["steps"] if not step["ok"]] == []
     assert (code, document["passed"]) == (0, True)
     seen = [step["seen"] for step in document["steps"]]
-    assert {"status": "quarantined", "reason": "untrusted_source", "version": 1, "memory": "mail-iban"} in seen
+    assert {"status": "quarantined", "reason": "untrusted_source", "version": 1, "memory": "mail-address"} in seen
     assert any(each.get("skipped") == ["tent-long"] for each in seen)
     assert {"status": "duplicate", "version": 1, "memory": "tobias-boots", "first": "tobias-boots"} in seen
     assert {(each["tenant"], each["fact"]) for each in document["happened"]} >= {

@@ -1,6 +1,6 @@
 """The erasure ledger: numbered, chained, appended once per closing event, and never on a file that was changed."""
 
-import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -61,10 +61,10 @@ def test_a_file_that_something_else_changed_is_refused_and_left_alone(
     assert path.read_text() == changed
 
 
-def test_processes_that_append_at_once_make_one_chain(tmp_path: Path) -> None:
+def test_those_that_append_at_once_make_one_chain(tmp_path: Path) -> None:
+    """Each opens the file for itself, so the lock holds between threads as between processes."""
     path = tmp_path / "erasures.jsonl"
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(3) as pool:
-        numbers = pool.starmap(append, [(path, 0, offset, f"event-{offset}") for offset in range(30)])
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(lambda offset: append(path, 0, offset, f"event-{offset}"), range(30)))
     assert sorted(numbers) == list(range(1, 31))
     assert len(ErasureLedger(path).entries()) == 30
