@@ -106,6 +106,7 @@ class ProjectorLane(Generic[R]):
         self._position = Offset(0)
         self._healed = 0
         self._check_at = 0.0
+        self._told = False
 
     @property
     def position(self) -> Offset:
@@ -161,13 +162,15 @@ class ProjectorLane(Generic[R]):
         Without the first, an idle partition would stay empty after a flush until somebody wrote to it. The mark
         ``caught_up_at`` is the broker's last answer, so a reader notices when this lane no longer gets any.
         """
-        now = asyncio.get_running_loop().time()
-        if now < self._check_at:
+        now, fetched_at = asyncio.get_running_loop().time(), self._reading.fetched_at
+        at_end = self.behind == 0 and fetched_at is not None
+        # The first time it is told at once: until then readers cannot know that the model is not far behind.
+        if now < self._check_at and (self._told or not at_end):
             return
         self._check_at = now + self._pace.check_s
-        fetched_at = self._reading.fetched_at
-        if self.behind == 0 and fetched_at is not None:
+        if at_end and fetched_at is not None:
             await self._watermark.move([Step(self._position, self._position, (), {"caught_up_at": fetched_at})])
+            self._told = True
         elif (found := await self._watermark.position()) != self._position:
             raise WatermarkMismatch(self._prefix.watermark, self._position, found)
 
