@@ -4,24 +4,35 @@ from typing import Final
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.cluster import RedisCluster
+from redis.exceptions import ResponseError
 
 from eunoe.runtime.redis.errors import FunctionsUnavailable
 
 _CONNECTIONS: Final = 64
 _PATIENCE_S: Final = 20.0
+_NO_LIBRARY: Final = "eunoe-asks-whether-it-may"
 
 AnyRedis = Redis
 """What the code is typed against. `RedisCluster` has the same commands for keys of one slot."""
 
 
 async def connect(url: str) -> Redis:
-    """A client for ``url`` whose answers are bytes. Raises `FunctionsUnavailable` before Redis 7."""
+    """A client for ``url`` whose answers are bytes.
+
+    Raises `FunctionsUnavailable` before Redis 7, and where Functions are switched off or not allowed to this user: at
+    the start, for the first call may come much later.
+    """
     # A pool that waits: with the usual one, the hundred and first caller at a time gets an error.
     redis = Redis.from_pool(BlockingConnectionPool.from_url(url, max_connections=_CONNECTIONS, timeout=_PATIENCE_S))
     server = await redis.info("server")
     if int(str(server["redis_version"]).split(".")[0]) < 7:
         await redis.aclose()
         raise FunctionsUnavailable
+    try:
+        await redis.function_list(_NO_LIBRARY)
+    except ResponseError as error:  # unknown command, or no permission
+        await redis.aclose()
+        raise FunctionsUnavailable from error
     if server.get("redis_mode") != "cluster":
         return redis
     await redis.aclose()

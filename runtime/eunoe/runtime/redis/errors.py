@@ -26,4 +26,7 @@ class FunctionsUnavailable(ProjectionError):
     """Redis has no Functions. Blame: world."""
 
     def __str__(self) -> str:
-        return "this Redis has no Functions (FUNCTION LOAD is unknown): eunoe needs Redis 7 or newer"
+        return (
+            "this Redis has no Functions for us (FUNCTION is unknown or not allowed): eunoe needs Redis 7 or newer, and "
+            "a user that may call FUNCTION and FCALL"
+        )
