@@ -27,6 +27,6 @@ class FunctionsUnavailable(ProjectionError):
 
     def __str__(self) -> str:
         return (
-            "this Redis has no Functions for us (FUNCTION is unknown or not allowed): eunoe needs Redis 7 or newer, and "
-            "a user that may call FUNCTION and FCALL"
+            "this Redis has no Functions for us (FUNCTION is unknown or not allowed): eunoe needs Redis 7 or newer, "
+            "and a user that may call FUNCTION and FCALL"
         )
