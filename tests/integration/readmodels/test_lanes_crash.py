@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 from redis.asyncio import BlockingConnectionPool, Redis
 
 from eunoe.readmodels.history import HistoryModel
@@ -18,7 +19,8 @@ from eunoe.stack.local import LocalStack
 from eunoe.testing.samples import sample_accepted, sample_draft, sample_event, sample_id
 from readmodel_log import Log, opened
 
-PATIENCE_S = 90.0
+PATIENCE_S = 240.0
+"""On a busy machine a broker that was killed took minutes to show what had been committed before (seen twice)."""
 
 
 def events(first: int, last: int) -> list[Event]:
@@ -45,6 +47,7 @@ async def reached_the_end(log: Log, models: list[ReadModel[Any]]) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.timeout(540)
 async def test_projections_survive_an_emptied_redis_and_a_killed_broker(
     own_stack: LocalStack, topic_names: TopicNames
 ) -> None:

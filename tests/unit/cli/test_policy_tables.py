@@ -17,7 +17,7 @@ def test_defaults_are_shown_as_they_hold() -> None:
     assert document["circumstances"]["one_off"] == "reject", "what no line speaks of"
     assert document["circumstances"]["error_undetectable"] == "quarantine"
     assert document["detection"]["detectors"]["*"]["secret"] == "reject"
-    assert (document["detection"]["budget_us"], document["detection"]["otherwise"]) == (2000, "quarantine")
+    assert (document["detection"]["budget_us"], document["detection"]["otherwise"]) == (20000, "quarantine")
     assert document["review"]["waiting"]["routing"] == "P1D"
     assert document["conflicts"] == {"newer_wins_after": None}
     assert document["kinds"]["fact"]["classes"] == ["long_term", "profile", "short_term"]
@@ -28,7 +28,7 @@ def test_defaults_are_shown_as_they_hold() -> None:
 def test_what_people_see_is_a_policy_file_still() -> None:
     policy = read_policy(DEVELOPMENT.encode())
     shown = f"{DEVELOPMENT}\n{effective_text(policy)}\n"
-    assert "#   detection.budget_us = 2000" in shown
+    assert "#   detection.budget_us = 20000" in shown
     assert "#   conflicts.newer_wins_after = P1D" in shown
     assert effective(read_policy(shown.encode())) == effective(policy)
 
@@ -38,7 +38,7 @@ def test_check_says_file_line_and_reason_of_all_that_is_wrong(
 ) -> None:
     file = tmp_path / "policy.toml"
     file.write_text(
-        DEVELOPMENT.replace("budget_us = 2000", "budget_us = 0").replace('one_off = "reject"', "one_off = 1")
+        DEVELOPMENT.replace("budget_us = 20000", "budget_us = 0").replace('one_off = "reject"', "one_off = 1")
     )
     lines = {text: number for number, text in enumerate(file.read_text().splitlines(), 1)}
     with pytest.raises(SystemExit) as ended:
