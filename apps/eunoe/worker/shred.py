@@ -1,5 +1,6 @@
 """The role `shred`: on each partition, folds what is due for destruction and writes the tombstones."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -7,13 +8,13 @@ from typing import Any, Final
 from eunoe.processors.shredding.cleaning import check_cleaning
 from eunoe.processors.shredding.destroyer import Destroyer, Heartbeats
 from eunoe.processors.shredding.fold import DueLettersModel, DueModel
-from eunoe.processors.shredding.names import ShredNames, shred_prefix
+from eunoe.processors.shredding.names import LETTERS, MODEL, ShredNames, shred_prefix
 from eunoe.processors.shredding.tombstones import Tombstones, kafka_tombstones
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.kafka import topic_admin
 from eunoe.runtime.metrics import SHRED_OLDEST_SECONDS, SHRED_PENDING, Meter
-from eunoe.schemas.ids import Partition
+from eunoe.schemas.ids import Millis, Partition
 from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation
 from eunoe.worker.lanes import LaneService
@@ -21,6 +22,12 @@ from eunoe.worker.prometheus import Reading
 from eunoe.worker.together import together
 
 NAME: Final = "shred"
+_CHECKED_MS: Final = 10_000
+_LOOK_S: Final = {MODEL: 1.0, LETTERS: 60.0}
+"""Between looks at what is due. Letters are due by the day."""
+_POLL_MS: Final = 1_000
+_CHECK_S: Final = 5.0
+"""How late an idle fold notes that nothing came; what comes is folded at once."""
 _STUCK_MS: Final = 60_000
 """Above the 21 s after which a killed broker was usable again (measured)."""
 
@@ -34,6 +41,8 @@ class Shredding:
     clock: Clock | None = None
     service: LaneService = field(init=False)
     running: dict[Partition, Sequence[Destroyer]] = field(default_factory=dict)
+    _checking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _checked: tuple[Millis, int] | None = None
 
     def __post_init__(self) -> None:
         base = self.foundation
@@ -48,9 +57,7 @@ class Shredding:
 
     async def _work(self, partition: Partition) -> None:
         base = self.foundation
-        keys = base.installation.topic(Topic.KEYS)
-        async with topic_admin(base.settings.kafka) as admin:
-            settle = (await check_cleaning(admin, keys)).settle
+        settle = await self._settle()
         timeout = base.settings.request_timeout
         async with kafka_tombstones(base.settings.kafka, base.installation, partition, timeout) as tombstones:
             models: tuple[ReadModel[Any], ...] = (DueModel(), DueLettersModel())
@@ -69,6 +76,17 @@ class Shredding:
                 if self.running.get(partition) is destroyers:
                     del self.running[partition]
 
+    async def _settle(self) -> int:
+        """As `Cleaning.settle`. The partitions that start together ask once. Raises `KeysWouldStay`."""
+        async with self._checking:
+            now = self.foundation.clock.now()
+            if self._checked is None or not 0 <= now - self._checked[0] < _CHECKED_MS:
+                base = self.foundation
+                async with topic_admin(base.settings.kafka) as admin:
+                    cleaning = await check_cleaning(admin, base.installation.topic(Topic.KEYS))
+                self._checked = (now, cleaning.settle)
+            return self._checked[1]
+
     def _lane(self, model: ReadModel[Any], partition: Partition) -> ProjectorLane[Any]:
         base = self.foundation
         return ProjectorLane(
@@ -77,7 +95,7 @@ class Shredding:
             installation=base.installation,
             bootstrap=base.settings.kafka,
             redis=base.redis,
-            pace=Pace(batch=base.settings.project_batch),
+            pace=Pace(batch=base.settings.project_batch, poll_ms=_POLL_MS, check_s=_CHECK_S),
         )
 
     def _destroyer(self, model: str, partition: Partition, tombstones: Tombstones, settle: int) -> Destroyer:
@@ -89,6 +107,7 @@ class Shredding:
             clock=self.clock or base.clock,
             settle=settle,
             topic=base.installation.topic(Topic.KEYS),
+            every=_LOOK_S[model],
             meter=self.meter,
         )
 

@@ -48,7 +48,7 @@ class Destroyer:
     clock: Clock
     settle: int
     topic: str
-    every: float = 0.25
+    every: float = 1.0
     meter: Meter = SILENT
     pending: Pending = field(default_factory=Pending)
 
