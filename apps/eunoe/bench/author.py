@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from eunoe.bench.ground import Ground
 from eunoe.bench.text import ZipfText
@@ -16,7 +16,6 @@ from eunoe.producers.proposal import Proposal
 from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.readmodels.keys import KeysModel
 from eunoe.readmodels.projector import ProjectorLane
-from eunoe.readmodels.source import PartitionSource
 from eunoe.readmodels.subjects import SubjectsModel
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.kek import kek_of
@@ -28,6 +27,7 @@ from eunoe.schemas.ids import (
     CommandId,
     MemoryId,
     Millis,
+    Offset,
     Partition,
     TenantId,
     new_id,
@@ -38,8 +38,8 @@ from eunoe.schemas.values import SourceKind
 TENANT: Final = TenantId("bench")
 AGENT: Final = AgentId("bench-bot")
 PURPOSE: Final = "bench"
-WORDS: Final = 20
 _TTL_MS: Final = 180 * 86_400_000
+WORDS: Final = 20
 """Distinct words in a statement: about 165 characters, the size of a LoCoMo observation."""
 _BATCH_BYTES: Final = 900_000
 
@@ -98,12 +98,7 @@ class Author:
         """Fold what was issued so far into the models `keys` and `subjects`, where the keyring finds it."""
         base = self.ground
         for model in (KeysModel(base.redis), SubjectsModel(base.redis)):
-            source = PartitionSource(base.settings.kafka, base.installation, model.source, self.partition, {})
-            try:
-                await source.start()
-                _, end = await source.bounds()
-            finally:
-                await source.stop()
+            end = await _written(base.settings.kafka, base.installation.topic(model.source), self.partition)
             lane = ProjectorLane(  # type: ignore[misc]  # two models, two kinds of records
                 model, self.partition, installation=base.installation, bootstrap=base.settings.kafka, redis=base.redis
             )
@@ -111,6 +106,20 @@ class Author:
 
     def _signed(self, command: Command) -> bytes:
         return self.maker.record(command, CommandId(new_id()))
+
+
+async def _written(bootstrap: str, topic: str, partition: Partition) -> Offset:
+    """The offset after the last record, committed or not: a commit is answered before its markers lie in every
+    partition, so the committed end may still be before what has just been decided."""
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap, isolation_level="read_uncommitted", enable_auto_commit=False
+    )
+    try:
+        await consumer.start()
+        place = TopicPartition(topic, partition)
+        return Offset((await consumer.end_offsets([place]))[place])
+    finally:
+        await consumer.stop()
 
 
 async def publish(bootstrap: str, topic: str, partition: int, records: Sequence[bytes]) -> int:
