@@ -41,6 +41,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "drill": ("eunoe.cli.drill_command:drill", "Rehearse forgetting, with people who never were."),
     "doctor": ("eunoe.cli.doctor_command:doctor", "Find orphans and gaps, and what to do."),
     "lag": ("eunoe.cli.lag_command:lag", "Consumer lag per group and partition."),
+    "console": ("eunoe.cli.console_command:console", "A web page for operators, live."),
     "demo": ("eunoe.demo.commands:demo", "The main job on an example, or on your own file."),
     "bench": ("eunoe.bench.commands:bench", "The benchmarks."),
 }

@@ -1,0 +1,88 @@
+"""Pages and their sections as HTML. A rendering is made once for all viewers of the same snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from eunoe.console import words
+from eunoe.console.snapshot import Snapshot
+from eunoe.console.view import Page, Section, Tone
+from eunoe.console.views import PAGES
+
+FILES: Final = str(resources.files("eunoe.console"))
+MENU: Final = (
+    ("overview", "Overview"),
+    ("lag", "Lag"),
+    ("models", "Read models"),
+    ("switches", "Switches"),
+    ("review", "Review"),
+    ("erasures", "Erasures"),
+    ("refusals", "Refusals"),
+    ("dead-letters", "Dead letters"),
+)
+SAID: Final = "said"
+_GLYPHS: Final = {Tone.OK: "✓", Tone.PLAIN: "·", Tone.UNKNOWN: "?", Tone.WARNING: "!", Tone.BAD: "✕"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """One page of one snapshot. ``fragments``: HTML by section, and `SAID`."""
+
+    snapshot: Snapshot
+    page: Page
+    fragments: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Pages:
+    """Renders. Keeps the newest rendering of each page, and no other."""
+
+    environment: Environment = field(init=False)
+    kept: dict[str, Rendering] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.environment = Environment(
+            loader=FileSystemLoader(f"{FILES}/templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
+        )
+        self.environment.globals["glyphs"] = _GLYPHS
+        self.environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
+
+    def render(self, name: str, snapshot: Snapshot) -> Rendering:
+        """Raises ``KeyError`` for a page that is none."""
+        known = self.kept.get(name)
+        if known is None or known.snapshot is not snapshot:
+            page = PAGES[name](snapshot)
+            fragments = {each.id: self._section(each) for each in page.sections}
+            known = self.kept[name] = Rendering(snapshot, page, {**fragments, SAID: self._said(page)})
+        return known
+
+    def document(self, rendering: Rendering, *, may_leave: bool) -> str:
+        return self.environment.get_template("page.html").render(
+            page=rendering.page,
+            fragments=rendering.fragments,
+            menu=MENU,
+            at=words.of_day(rendering.snapshot.at),
+            version=rendering.snapshot.version,
+            may_leave=may_leave,
+        )
+
+    def login(self, problem: str = "") -> str:
+        return self.environment.get_template("login.html").render(problem=problem)
+
+    def _section(self, section: Section) -> str:
+        return self.environment.get_template("section.html").render(section=section).strip()
+
+    def _said(self, page: Page) -> str:
+        return self.environment.from_string("{{ said }}").render(said=announcement(page))
+
+
+def announcement(page: Page) -> str:
+    """What is read aloud when it changes: the sections that need a look, without ages."""
+    bad = [each.title for each in page.sections if each.state.tone is Tone.BAD]
+    warned = [each.title for each in page.sections if each.state.tone is Tone.WARNING]
+    said = [f"{', '.join(bad)}: does not answer."] if bad else []
+    said += [f"{', '.join(warned)}: needs a look."] if warned else []
+    return " ".join(said) or "All figures are live."
