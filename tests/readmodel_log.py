@@ -10,6 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from redis.asyncio import Redis
 
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
+from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.source import KeyChange, KeyDestroyed
 from eunoe.readmodels.waiting import wait_for_position
 from eunoe.runtime.installation import Installation, open_installation
@@ -97,7 +98,8 @@ class Log:
 
     async def caught_up(self, model: ReadModel[Any]) -> Offset:
         """Wait until ``model``, folded by somebody else, is at the end of its topic."""
-        return await wait_for_position(self.redis, self.prefix(model.name), await self.end(model.source), 20)
+        serving = Serving(self.redis, self.installation, model.name)
+        return await wait_for_position(serving, Partition(self.partition), await self.end(model.source), 20)
 
     async def contents(self, model: str, generation: int = 1) -> dict[str, Any]:
         """Everything under the model's prefix but wall-clock marks, keys shortened: what two runs are compared by."""

@@ -18,6 +18,7 @@ from eunoe.readmodels.projector import ProjectorLane
 from eunoe.readmodels.recall.fold import RecallModel
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.steps import steps_of
+from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation, Step, Watermark
 from eunoe.schemas.codec import EVENTS
@@ -39,9 +40,10 @@ class TimedModel:
     done: int = 0
     name: str = field(init=False)
     source: Topic = field(init=False)
+    functions: LoadedFunctions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.name, self.source = self.model.name, self.model.source
+        self.name, self.source, self.functions = self.model.name, self.model.source, self.model.functions
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
         self.marks.append((time.perf_counter(), self.done))
@@ -149,7 +151,6 @@ class ProjectBench:
             bootstrap=base.settings.kafka,
             redis=base.redis,
             generation=generation,
-            functions=model.model.functions,
             pace=LanePace(batch=self._batch),
         )
         before = await used_memory(base.redis)

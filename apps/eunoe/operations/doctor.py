@@ -25,8 +25,8 @@ from eunoe.runtime.clock import Clock, SystemClock
 from eunoe.runtime.installation import Installation, read_installation
 from eunoe.runtime.kafka import TopicAdmin, TopicMismatch, TopicRefused, check_topics, topic_admin
 from eunoe.runtime.redis.connect import connect
+from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Watermark
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import KeyId, Partition
 from eunoe.schemas.topics import Topic
@@ -128,10 +128,11 @@ class Doctor:
                         yield Finding(where=f"{fold.model}[{partition}]", what=what, todo=todo)
 
     async def _positions(self, model: str) -> dict[Partition, int]:
+        """The furthest generation of each partition."""
         found = {}
         for number in range(self.installation.partitions):
             prefix = Prefix(self.installation.log_id, Partition(number), model)
-            found[Partition(number)] = await Watermark(self.redis, prefix).position()
+            found[Partition(number)] = max((await GenerationStore(self.redis).filled(prefix)).values())
         return found
 
     async def _stored_keys(self) -> dict[KeyId, Partition]:
@@ -139,10 +140,12 @@ class Doctor:
         found: dict[KeyId, Partition] = {}
         client: Any = self.redis
         for number in range(self.installation.partitions):
-            stem = Prefix(self.installation.log_id, Partition(number), keys.NAME).key("key:").encode()
-            async for name in client.scan_iter(match=stem + b"*", count=1_000):
-                if not (await client.get(name) or _GONE).startswith(_GONE):
-                    found[KeyId(name[len(stem) :].decode())] = Partition(number)
+            model = Prefix(self.installation.log_id, Partition(number), keys.NAME)
+            for prefix in await GenerationStore(self.redis).filled(model):
+                stem = prefix.key("key:").encode()
+                async for name in client.scan_iter(match=stem + b"*", count=1_000):
+                    if not (await client.get(name) or _GONE).startswith(_GONE):
+                        found[KeyId(name[len(stem) :].decode())] = Partition(number)
         return found
 
 

@@ -19,6 +19,7 @@ from eunoe.readmodels.recall.functions import RECALL
 from eunoe.readmodels.recall.keys import ACTIVE, HEAD_BYTES, MODEL, Head, Member
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.errors import WatermarkMismatch
+from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation, Step, Watermark
 from eunoe.schemas.ids import Partition
@@ -73,11 +74,16 @@ class Inventory:
 
 
 async def take_inventory(redis: Redis, installation: Installation) -> tuple[Inventory, ...]:
-    """Every partition. Reads everything that `recall` holds, in small steps."""
+    """Every generation in every partition that is kept like the serving one. Reads all they hold, in small steps."""
     found = []
     for number in range(installation.partitions):
-        prefix = Prefix(installation.log_id, Partition(number), MODEL)
-        found.append(await _one(redis, Inventory(Partition(number), prefix)))
+        model = Prefix(installation.log_id, Partition(number), MODEL)
+        frozen = (await GenerationStore(redis).of(model)).frozen
+        found += [
+            await _one(redis, Inventory(model.partition, prefix))
+            for prefix in await GenerationStore(redis).filled(model)
+            if prefix.generation not in frozen
+        ]
     return tuple(found)
 
 

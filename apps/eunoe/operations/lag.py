@@ -24,6 +24,7 @@ from eunoe.readmodels import history, keys, outcomes, review, subjects
 from eunoe.runtime.installation import Installation, read_installation
 from eunoe.runtime.kafka import TopicsUnavailable
 from eunoe.runtime.redis.connect import connect
+from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Watermark
 from eunoe.runtime.settings import Settings
@@ -207,7 +208,8 @@ class LagMeter:
         return owners
 
     async def _stored(self, group: Group, partition: int) -> int | None:
-        prefix = Prefix(self.installation.log_id, Partition(partition), group.model)
+        model = Prefix(self.installation.log_id, Partition(partition), group.model)
+        prefix = await GenerationStore(self.redis).serving(model)
         found = (await Watermark(self.redis, prefix).marks()).get(group.mark)
         return None if found is None else int(found)
 

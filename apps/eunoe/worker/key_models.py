@@ -13,9 +13,9 @@ from eunoe.crypto.errors import KeySourceUnavailable
 from eunoe.processors.errors import KeysLagBehind
 from eunoe.readmodels import keys, subjects
 from eunoe.readmodels.errors import NotYet, StoreUnavailable
+from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.waiting import wait_for_position
 from eunoe.runtime.installation import Installation
-from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import Offset, Partition, TenantId
 from eunoe.schemas.topics import Topic
 
@@ -29,7 +29,7 @@ class KeyModels:
     def __init__(
         self, redis: Redis, installation: Installation, ends: AIOKafkaConsumer, patience: float = PATIENCE_S
     ) -> None:
-        self._redis = redis
+        self._serving = {model: Serving(redis, installation, model) for model in _FOLDS.values()}
         self._installation = installation
         self._ends = ends
         self._patience = patience
@@ -52,5 +52,4 @@ class KeyModels:
         places = {topic: TopicPartition(self._installation.topic(topic), partition) for topic in _FOLDS}
         ends = await self._ends.end_offsets(list(places.values()))
         for topic, model in _FOLDS.items():
-            prefix = Prefix(self._installation.log_id, partition, model)
-            await wait_for_position(self._redis, prefix, Offset(ends[places[topic]]), self._patience)
+            await wait_for_position(self._serving[model], partition, Offset(ends[places[topic]]), self._patience)

@@ -1,12 +1,13 @@
 """The role `project`: one service per read model, each its own consumer group, each stopped or rebuilt by itself."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
 
 from eunoe.readmodels import history, outcomes, review, subjects
+from eunoe.readmodels.as_of import AsOf
 from eunoe.readmodels.feed import Feeds
 from eunoe.readmodels.history import HistoryModel
 from eunoe.readmodels.keys import KeysModel
@@ -19,10 +20,11 @@ from eunoe.readmodels.review import ReviewModel
 from eunoe.readmodels.subjects import SubjectsModel
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import BEHIND, HEALED, PROJECTED, Meter
-from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.generations import Generations, GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.schemas.ids import Partition, TenantId
+from eunoe.schemas.ids import Offset, Partition, TenantId
 from eunoe.worker.foundation import Foundation
+from eunoe.worker.generations import FollowedGenerations
 from eunoe.worker.lanes import LaneService
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.together import together
@@ -54,11 +56,17 @@ class ProjectedModel:
 
     model: ReadModel[Any]
     foundation: Foundation
-    functions: LoadedFunctions | None = None
     tended: Tended | None = None
     measured: Measured | None = None
     feeds: Feeds
-    running: dict[Partition, ProjectorLane[Any]] = field(default_factory=dict)
+    lanes: dict[Prefix, ProjectorLane[Any]] = field(default_factory=dict)
+    following: dict[Partition, FollowedGenerations] = field(default_factory=dict)
+
+    @property
+    def running(self) -> Mapping[Partition, ProjectorLane[Any]]:
+        """The lanes of the generations that serve, by partition."""
+        serving = {partition: each.serving for partition, each in self.following.items()}
+        return {partition: self.lanes[prefix] for partition, prefix in serving.items() if prefix in self.lanes}
 
     def service(self, meter: Meter) -> LaneService:
         base = self.foundation
@@ -73,25 +81,37 @@ class ProjectedModel:
 
     async def _work(self, partition: Partition) -> None:
         base = self.foundation
-        lane = ProjectorLane(
-            self.model,
-            partition,
+        prefix = Prefix(base.installation.log_id, partition, self.model.name)
+        store = GenerationStore(base.redis)
+        followed = FollowedGenerations(store=store, prefix=prefix, project=self._project)
+        self.following[partition] = followed
+        try:
+            await followed.run()
+        finally:
+            if self.following.get(partition) is followed:
+                del self.following[partition]
+
+    async def _project(self, prefix: Prefix, generations: Generations) -> None:
+        base = self.foundation
+        until = generations.frozen.get(prefix.generation)
+        lane: ProjectorLane[Any] = ProjectorLane(
+            self.model if until is None else AsOf(self.model, Offset(until)),
+            prefix.partition,
             installation=base.installation,
             bootstrap=base.settings.kafka,
             redis=base.redis,
-            functions=self.functions,
+            generation=prefix.generation,
             feeds=self.feeds,
             pace=Pace(batch=base.settings.project_batch),
         )
-        self.running[partition] = lane
+        self.lanes[prefix] = lane
         try:
-            await together(lane.run(), self._tend(partition))
+            await together(lane.run(), self._tend(prefix))
         finally:
-            if self.running.get(partition) is lane:
-                del self.running[partition]
+            if self.lanes.get(prefix) is lane:
+                del self.lanes[prefix]
 
-    async def _tend(self, partition: Partition) -> None:
-        prefix = Prefix(self.foundation.installation.log_id, partition, self.model.name)
+    async def _tend(self, prefix: Prefix) -> None:
         while self.tended is not None:
             heed_cancellation()
             if not await self.tended.tend(prefix):
@@ -129,6 +149,6 @@ def read_models(foundation: Foundation) -> tuple[ProjectedModel, ...]:
         made(model=SubjectsModel(redis)),
         made(model=OutcomesModel(redis)),
         made(model=HistoryModel()),
-        made(model=recall, functions=recall.functions, tended=recall),
-        made(model=review, functions=review.functions, tended=review, measured=review),
+        made(model=recall, tended=recall),
+        made(model=review, tended=review, measured=review),
     )

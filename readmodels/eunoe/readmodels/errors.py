@@ -81,6 +81,18 @@ class ProjectionAheadOfLog(ProjectionHalted):
 
 
 @dataclass(eq=False)
+class GenerationRetired(ProjectionHalted):
+    """The generation was retired: it is not projected any more, and no other takes its number."""
+
+    model: str
+    partition: Partition
+    generation: int
+
+    def __str__(self) -> str:
+        return f"{self.model} partition {self.partition}: generation {self.generation} was retired"
+
+
+@dataclass(eq=False)
 class NotThisLog(ProjectionHalted):
     """The partition does not start with the genesis record of the log that this worker was started for."""
 

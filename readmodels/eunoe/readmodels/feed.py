@@ -36,6 +36,12 @@ class Chunk(Struct, Generic[R], frozen=True):
             return self
         return Chunk(position, self.to, [each for each in self.records if each.offset >= position], self.problem)
 
+    def before(self, end: Offset) -> "Chunk[R]":
+        """The part that ends at ``end``, which is not before its start."""
+        if self.to <= end:
+            return self
+        return Chunk(self.start, end, [each for each in self.records if each.offset < end])
+
 
 async def read_chunk(source: PartitionSource, start: Offset, timeout_ms: int, most: int) -> Chunk[Any]:
     """The next records of ``source``, which is at ``start``, up to an unreadable one; as `PartitionSource.fetch`."""

@@ -15,8 +15,9 @@ from typing import Final
 import msgspec
 
 from eunoe.readmodels.source import Positioned
+from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Operation
+from eunoe.runtime.redis.watermark import DIGESTED, Operation
 from eunoe.schemas.errors import Undecodable
 from eunoe.schemas.events import (
     ConflictRef,
@@ -112,6 +113,9 @@ class HistoryModel:
 
     name: Final = NAME
     source: Final = Topic.LIFECYCLE
+
+    def __init__(self) -> None:
+        self.functions: Final[LoadedFunctions] = DIGESTED.load()
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
         names = HistoryNames(prefix)

@@ -7,6 +7,7 @@ from msgspec import Struct
 from redis.asyncio import Redis
 
 from eunoe.readmodels.history import NAME, HistoryNames, Stored, change, closing
+from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers, ask, text
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
@@ -33,17 +34,27 @@ class History(Struct, frozen=True, kw_only=True):
 
 
 class HistoryReader:
-    """Answers from the model; raises `StoreUnavailable`, or `Undecodable` for what a newer version stored."""
+    """Answers from the model; raises `StoreUnavailable`, or `Undecodable` for what a newer version stored.
 
-    def __init__(self, redis: Redis, installation: Installation, generation: int = 1) -> None:
+    ``generation``: a certain one; None: the one that serves.
+    """
+
+    def __init__(self, redis: Redis, installation: Installation, generation: int | None = None) -> None:
         self._redis = redis
         self._installation = installation
-        self._generation = generation
+        self._serving = Serving(redis, installation, NAME, generation)
 
     async def history(self, tenant: TenantId, memory_id: MemoryId, as_of: Millis | None = None) -> History:
         """What happened to the record, up to and including log time ``as_of``."""
-        partition = self._installation.partition_of(tenant)
-        names = HistoryNames(Prefix(self._installation.log_id, partition, NAME, self._generation))
+
+        async def reading(prefix: Prefix) -> History:
+            return await self._history(HistoryNames(prefix), tenant, memory_id, as_of)
+
+        return await self._serving.read(self._installation.partition_of(tenant), reading)
+
+    async def _history(
+        self, names: HistoryNames, tenant: TenantId, memory_id: MemoryId, as_of: Millis | None
+    ) -> History:
         with answers("reading a history"):
             position, changes = await ask(
                 self._redis,

@@ -16,6 +16,7 @@ from eunoe.crypto.key_source import SubjectKeyState
 from eunoe.readmodels import keys, subjects
 from eunoe.readmodels.errors import StoreUnavailable
 from eunoe.readmodels.keys import Gone, KeyNames, index_field, open_tenant_key, stored
+from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.readmodels.subjects import SubjectNames, ref_of, state_of
 from eunoe.runtime.installation import Installation
@@ -30,14 +31,11 @@ _SOURCE: Final = "redis"
 class RedisKeySource:
     """Implements `eunoe.crypto.key_source.KeySource`; the errors are described there."""
 
-    def __init__(
-        self, redis: Redis, installation: Installation, keys_generation: int = 1, subjects_generation: int = 1
-    ) -> None:
+    def __init__(self, redis: Redis, installation: Installation) -> None:
         self._redis = redis
         self._installation = installation
-        self._keys_generation = keys_generation
-        self._subjects_generation = subjects_generation
-        self._seen: dict[str, int] = {}
+        self._serving = {each: Serving(redis, installation, each) for each in (keys.NAME, subjects.NAME)}
+        self._seen: dict[tuple[str, Partition], int] = {}
 
     async def tenant(self, tenant: TenantId) -> WrappedKey | None:
         """The tenant key of the open incarnation."""
@@ -138,24 +136,35 @@ class RedisKeySource:
             raise KeyClosed("tenant", tenant, subject, None)
 
     def _keys(self, partition: Partition) -> KeyNames:
-        return KeyNames(Prefix(self._installation.log_id, partition, keys.NAME, self._keys_generation))
+        return KeyNames(self._serving[keys.NAME].known(partition))
 
     def _subjects(self, partition: Partition) -> SubjectNames:
-        return SubjectNames(Prefix(self._installation.log_id, partition, subjects.NAME, self._subjects_generation))
+        return SubjectNames(self._serving[subjects.NAME].known(partition))
 
     async def _ask(self, prefix: Prefix, *commands: Sequence[str]) -> list[Any]:
-        """The answers, given by a model that has not fallen behind what was seen of it before."""
-        mark = prefix.watermark
-        seen = self._seen.get(mark, 0)
+        """The answers, given by the generation that serves and that has not fallen behind what was seen of the model.
+
+        Generations differ in nothing but the prefix: where another one serves by now, it is asked the same.
+        """
+        serving, place = self._serving[prefix.model], (prefix.model, prefix.partition)
+        seen, asked = self._seen.get(place, 0), prefix
         try:
-            with answers("reading keys"):
-                *found, position = await ask(self._redis, *commands, ("HGET", mark, "position"))
+            while True:
+                with answers("reading keys"):
+                    *found, position = await ask(
+                        self._redis,
+                        *([each.replace(str(prefix), str(asked)) for each in command] for command in commands),
+                        ("HGET", asked.watermark, "position"),
+                    )
+                if (now := await serving.look(prefix.partition)) == asked:
+                    break
+                asked = now
         except StoreUnavailable as away:
             raise KeySourceUnavailable(_SOURCE, away.cause) from away
         at = int(position or 0)
         if at < seen:
             raise KeySourceUnavailable(_SOURCE, f"the {prefix.model} read model is being filled again")
-        self._seen[mark] = max(at, self._seen.get(mark, 0))
+        self._seen[place] = max(at, self._seen.get(place, 0))
         return found
 
 

@@ -22,6 +22,7 @@ from eunoe.crypto.hierarchy import KeyKind
 from eunoe.readmodels.errors import CannotApply
 from eunoe.readmodels.source import KeyChange, KeyDestroyed, Positioned
 from eunoe.readmodels.store import ask
+from eunoe.runtime.redis.functions import FunctionLibrary, LoadedFunctions, lua
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
 from eunoe.schemas.codec import KEY_RECORDS
@@ -34,6 +35,7 @@ ROOT: Final = "root"
 """The field of a subject's root beside its buckets, none of which is called so."""
 
 _GONE: Final = b"gone:"
+_LIBRARY: Final = FunctionLibrary("eunoe_keys", lua("eunoe.readmodels", "keys.lua"))
 
 
 class Gone(Struct, frozen=True):
@@ -104,6 +106,7 @@ class KeysModel:
     source: Final = Topic.KEYS
 
     def __init__(self, redis: Redis) -> None:
+        self.functions: Final[LoadedFunctions] = _LIBRARY.load()
         self._redis = redis
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[KeyChange]]) -> Sequence[Sequence[Operation]]:

@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 
 from eunoe.readmodels.errors import NoOutcome, StoreUnavailable
 from eunoe.readmodels.outcomes import NAME, OutcomeNames, member_of, stored
+from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers, ask
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
@@ -29,13 +30,16 @@ _LONGEST_PAUSE_S: Final = 1.0
 class OutcomeReader:
     """Belongs to one event loop. `aclose` ends its one background task, which runs only while somebody waits.
 
-    ``tick_s``: how often watermarks are asked for, and with it the delay that waiting adds.
+    ``generation``: a certain one; None: the one that serves. ``tick_s``: how often watermarks are asked for, and with
+    it the delay that waiting adds.
     """
 
-    def __init__(self, redis: Redis, installation: Installation, generation: int = 1, *, tick_s: float = 0.005) -> None:
+    def __init__(
+        self, redis: Redis, installation: Installation, generation: int | None = None, *, tick_s: float = 0.005
+    ) -> None:
         self._redis = redis
         self._installation = installation
-        self._generation = generation
+        self._serving = Serving(redis, installation, NAME, generation)
         self._tick_s = tick_s
         self._waiting: dict[Partition, dict[str, set[asyncio.Future[Outcome]]]] = {}
         self._looked_at: dict[Partition, int] = {}
@@ -44,9 +48,14 @@ class OutcomeReader:
 
     async def outcome(self, tenant: TenantId, command_id: CommandId) -> Outcome | None:
         """The outcome, or None where none is known (yet, or any more). Raises `StoreUnavailable`."""
-        names = self._names(self._installation.partition_of(tenant))
-        with answers("reading an outcome"):
-            value = (await ask(self._redis, ("GET", names.outcome(member_of(tenant, command_id)))))[0]
+
+        async def reading(prefix: Prefix) -> bytes | None:
+            with answers("reading an outcome"):
+                where = OutcomeNames(prefix).outcome(member_of(tenant, command_id))
+                found: bytes | None = (await ask(self._redis, ("GET", where)))[0]
+                return found
+
+        value = await self._serving.read(self._installation.partition_of(tenant), reading)
         return None if value is None else stored(value)
 
     async def wait(self, tenant: TenantId, command_id: CommandId, timeout: float) -> Outcome:
@@ -103,21 +112,17 @@ class OutcomeReader:
         """Whether anything had moved."""
         partitions = list(self._waiting)
         with answers("waiting for outcomes"):
-            marks = await ask(
-                self._redis, *(("HGET", self._names(each).prefix.watermark, "position") for each in partitions)
-            )
+            found = await self._serving.positions(partitions)
         moved = False
-        for partition, mark in zip(partitions, marks, strict=True):
-            position = int(mark or 0)
+        for partition, (prefix, position) in zip(partitions, found, strict=True):
             if self._looked_at.get(partition) != position:
                 # Set first: whoever starts waiting during the look-up takes the mark away again.
                 self._looked_at[partition] = position
-                await self._look_up(partition)
+                await self._look_up(partition, OutcomeNames(prefix))
                 moved = True
         return moved
 
-    async def _look_up(self, partition: Partition) -> None:
-        names = self._names(partition)
+    async def _look_up(self, partition: Partition, names: OutcomeNames) -> None:
         members = list(self._waiting.get(partition, ()))
         for first in range(0, len(members), _RUN):
             run: Sequence[str] = members[first : first + _RUN]
@@ -135,6 +140,3 @@ class OutcomeReader:
                 future.set_result(stored(value))
             except Undecodable as error:
                 future.set_exception(error)
-
-    def _names(self, partition: Partition) -> OutcomeNames:
-        return OutcomeNames(Prefix(self._installation.log_id, partition, NAME, self._generation))

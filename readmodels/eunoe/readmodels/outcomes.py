@@ -18,8 +18,9 @@ from redis.asyncio import Redis
 
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.store import ask, text
+from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Operation
+from eunoe.runtime.redis.watermark import DIGESTED, Operation
 from eunoe.schemas.errors import Undecodable
 from eunoe.schemas.events import Event
 from eunoe.schemas.ids import CommandId, Millis, TenantId
@@ -69,6 +70,7 @@ class OutcomesModel:
     source: Final = Topic.LIFECYCLE
 
     def __init__(self, redis: Redis, retention: int = RETENTION) -> None:
+        self.functions: Final[LoadedFunctions] = DIGESTED.load()
         self._redis = redis
         self._retention = retention
 

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 
 from eunoe.readmodels.errors import (
     CannotApply,
+    GenerationRetired,
     LogStartMovedOn,
     NotThisLog,
     ProjectionAheadOfLog,
@@ -30,6 +31,7 @@ from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.redis.errors import WatermarkMismatch
 from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.generations import RETIRED
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation, Step, Watermark
 from eunoe.schemas.ids import Offset, Partition
@@ -50,6 +52,11 @@ class ReadModel(Protocol[R]):
 
     @property
     def source(self) -> Topic: ...
+
+    @property
+    def functions(self) -> LoadedFunctions | None:
+        """The library whose ``apply`` writes it: its own, `DIGESTED`, or (None) the one that keeps no digest."""
+        ...
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[R]]) -> Sequence[Sequence[Operation]]:
         """The Redis writes of each record: absolute values, in order, as many sequences as records; no clock.
@@ -75,8 +82,8 @@ class Pace(Struct, frozen=True, kw_only=True):
 class ProjectorLane(Generic[R]):
     """One model's generation on one partition. A second lane on the same does no harm, and no good.
 
-    ``functions``: the model's own library, where its operations need one. ``feeds``: shared by the lanes of a process,
-    which then read the same partition once; without them the lane reads by itself.
+    ``feeds``: shared by the lanes of a process, which then read the same partition once; without them the lane reads by
+    itself.
     """
 
     def __init__(
@@ -88,7 +95,6 @@ class ProjectorLane(Generic[R]):
         bootstrap: str,
         redis: Redis,
         generation: int = 1,
-        functions: LoadedFunctions | None = None,
         feeds: Feeds | None = None,
         pace: Pace = Pace(),  # noqa: B008  # a frozen value
         client_settings: Mapping[str, Any] = MappingProxyType({}),
@@ -101,7 +107,7 @@ class ProjectorLane(Generic[R]):
         feed = None if feeds is None else feeds.of(self._topic, partition, source)
         self._reading = Reading(source(), feed)
         self._prefix: Final = Prefix(installation.log_id, partition, model.name, generation)
-        self._watermark = Watermark(redis, self._prefix, functions)
+        self._watermark = Watermark(redis, self._prefix, model.functions)
         self._pace = pace
         self._position = Offset(0)
         self._healed = 0
@@ -125,7 +131,7 @@ class ProjectorLane(Generic[R]):
         return self._healed
 
     async def run(self, until: Offset | None = None) -> None:
-        """Fold until cancelled, or until the watermark is at ``until``.
+        """Fold until cancelled, or until the watermark is at ``until``: then it is there exactly, or was beyond before.
 
         Raises a `ProjectionHalted` (a `LaneStalled`) where a person has to act. Errors of Kafka and Redis come out as
         they are: nothing is lost, a new `run` starts from the watermark. One `run` per lane object.
@@ -134,12 +140,12 @@ class ProjectorLane(Generic[R]):
             await self._reading.start()
             await self._seek_to_watermark()
             while until is None or self._position < until:
-                await self._advance()
+                await self._advance(until)
                 heed_cancellation()
         finally:
             await self._reading.stop()
 
-    async def _advance(self) -> None:
+    async def _advance(self, until: Offset | None) -> None:
         try:
             chunk = await self._reading.read(self._pace.poll_ms, self._pace.batch)
         except OffsetOutOfRangeError:
@@ -147,6 +153,7 @@ class ProjectorLane(Generic[R]):
             return await self._seek_to_watermark()
         except RecordTooLargeError:
             raise self._stopped(Unreadable(self._position, "it is larger than a fetch")) from None
+        chunk = chunk if until is None else chunk.before(until)
         try:
             if chunk.to != self._position or chunk.problem is not None:
                 await self._apply(chunk)
@@ -188,6 +195,8 @@ class ProjectorLane(Generic[R]):
 
     async def _seek_to_watermark(self) -> None:
         position = Offset(await self._watermark.position())
+        if position == RETIRED:
+            raise GenerationRetired(self._model.name, self._partition, self._prefix.generation)
         start, end = await self._bounds(position)
         where = (self._model.name, self._topic, self._partition, position)
         if position < start:

@@ -11,6 +11,11 @@
 -- refs: `<subject>:<generation>` of everyone it is about, its own subject first; rivals: `<memory id>:<version>`; both
 -- separated by spaces, as the reasons are. What a call leaves does not depend on when closed subjects are swept.
 
+-- Everything counts in the digest, but for what is to be removed: when that happens says nothing about the log.
+everything()
+local all_counts = counted
+counted = function(rest) return rest ~= 'closing' and all_counts(rest) end
+
 local CONFLICT = 'conflict'
 
 local function named(prefix, kind, tenant, name) return prefix .. kind .. ':' .. tenant .. ':' .. name end
@@ -170,18 +175,21 @@ operations['review.close'] = function(prefix, tenant, subject, generation)
   end
 end
 
--- sweep   KEYS[1] = the watermark hash; ARGV[1] = how many records at most. Returns whether there are more. Not bound to
---         a position: what it removes is hidden already, and a second sweeper finds less to do.
-local function sweep(keys, args)
-  local prefix = string.sub(keys[1], 1, -10)
+local function remove_closed(prefix, most)
   local entry = redis.call('SRANDMEMBER', prefix .. 'closing')
   if not entry then return 0 end
   local tenant, ref = string.match(entry, '^(%S+) (%S+)$')
   local of = named(prefix, 'of', tenant, ref)
-  for _, memory in ipairs(redis.call('SRANDMEMBER', of, args[1])) do
+  for _, memory in ipairs(redis.call('SRANDMEMBER', of, most)) do
     gone(prefix, tenant, memory)
     redis.call('SREM', of, memory)
   end
   if redis.call('EXISTS', of) == 0 then redis.call('SREM', prefix .. 'closing', entry) end
   return redis.call('EXISTS', prefix .. 'closing')
+end
+
+-- sweep   KEYS[1] = the watermark hash; ARGV[1] = how many records at most. Returns whether there are more. Not bound to
+--         a position: what it removes is hidden already, and a second sweeper finds less to do.
+local function sweep(keys, args)
+  return removing(keys, function() return remove_closed(string.sub(keys[1], 1, -10), args[1]) end)
 end

@@ -4,8 +4,8 @@ An item is told only while somebody could decide about it: what is past its ``ex
 forgotten, is left out from that moment on, whether it has been removed yet or not.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
 from msgspec import Struct
 from redis.asyncio import Redis
@@ -13,12 +13,14 @@ from redis.asyncio import Redis
 from eunoe.readmodels.recall.errors import BadScope, TooStale
 from eunoe.readmodels.review import NAME, ReviewNames
 from eunoe.readmodels.review_items import CONFLICT, Conflict, Contested, Item, Page, Waiting, unpacked
+from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.runtime.installation import Installation
-from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.events import SubjectRef
 from eunoe.schemas.ids import MemoryId, Millis, Offset, Pseudonym, TenantId
 from eunoe.schemas.values import SourceKind
+
+T = TypeVar("T")
 
 _CHUNK: Final = 200
 """Queue members looked at in one round: a filter that nothing passes costs one round trip for each of so many."""
@@ -72,17 +74,22 @@ class ReviewReader:
         clock: Callable[[], Millis],
         *,
         max_lag: int | None = None,
-        generation: int = 1,
+        generation: int | None = None,
     ) -> None:
         self._redis = redis
         self._installation = installation
         self._clock = clock
         self._max_lag = max_lag
-        self._generation = generation
+        self._serving = Serving(redis, installation, NAME, generation)
 
     async def page(self, tenant: TenantId, wanted: Wanted, limit: int, cursor: str | None = None) -> Page:
         """At most ``limit`` items, oldest first, after ``cursor``. Raises `BadScope` for a text that is no cursor."""
-        names, last = self._names(tenant), None if cursor is None else _position(cursor)
+        last = None if cursor is None else _position(cursor)
+        return await self._read(tenant, lambda names: self._page(names, tenant, wanted, limit, last))
+
+    async def _page(
+        self, names: ReviewNames, tenant: TenantId, wanted: Wanted, limit: int, last: tuple[int, str] | None
+    ) -> Page:
         until = Millis(self._clock() - wanted.min_age)
         found: list[Item] = []
         examined, more = 0, True
@@ -110,7 +117,9 @@ class ReviewReader:
 
     async def waiting(self, tenant: TenantId, memory_id: MemoryId) -> Waiting | None:
         """The quarantined record; None where it does not wait (any more)."""
-        names = self._names(tenant)
+        return await self._read(tenant, lambda names: self._waiting(names, tenant, memory_id))
+
+    async def _waiting(self, names: ReviewNames, tenant: TenantId, memory_id: MemoryId) -> Waiting | None:
         with answers("reading the review queue"):
             await self._fresh(names)
             kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
@@ -120,7 +129,9 @@ class ReviewReader:
 
     async def conflict(self, tenant: TenantId, memory_id: MemoryId) -> Conflict | None:
         """The open conflict that the record is part of, or None."""
-        names = self._names(tenant)
+        return await self._read(tenant, lambda names: self._conflict(names, tenant, memory_id))
+
+    async def _conflict(self, names: ReviewNames, tenant: TenantId, memory_id: MemoryId) -> Conflict | None:
         with answers("reading the review queue"):
             await self._fresh(names)
             kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
@@ -143,9 +154,9 @@ class ReviewReader:
             raise TooStale(names.prefix.partition, lag, allowed)
         return Offset(int(marks.get("position", 0)))
 
-    def _names(self, tenant: TenantId) -> ReviewNames:
+    async def _read(self, tenant: TenantId, reading: Callable[[ReviewNames], Awaitable[T]]) -> T:
         partition = self._installation.partition_of(tenant)
-        return ReviewNames(Prefix(self._installation.log_id, partition, NAME, self._generation))
+        return await self._serving.read(partition, lambda prefix: reading(ReviewNames(prefix)))
 
     async def _members(
         self, names: ReviewNames, tenant: TenantId, last: tuple[int, str] | None

@@ -21,11 +21,13 @@ from typing import Any, Final
 from msgspec import Struct
 from redis.asyncio import Redis
 
+from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Operation
+from eunoe.runtime.redis.watermark import DIGESTED, Operation
 from eunoe.schemas.events import (
     Event,
     KeyIssued,
@@ -92,6 +94,7 @@ class SubjectsModel:
     source: Final = Topic.LIFECYCLE
 
     def __init__(self, redis: Redis) -> None:
+        self.functions: Final[LoadedFunctions] = DIGESTED.load()
         self._redis = redis
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
@@ -201,30 +204,41 @@ def state_of(fields: Mapping[str, str], records: int) -> SubjectState | None:
 class SubjectsReader:
     """Answers from the model; raises `StoreUnavailable`."""
 
-    def __init__(self, redis: Redis, installation: Installation, generation: int = 1) -> None:
+    def __init__(self, redis: Redis, installation: Installation, generation: int | None = None) -> None:
         self._redis = redis
         self._installation = installation
-        self._generation = generation
-
-    def _names(self, tenant: TenantId) -> SubjectNames:
-        installation = self._installation
-        return SubjectNames(Prefix(installation.log_id, installation.partition_of(tenant), NAME, self._generation))
+        self._serving = Serving(redis, installation, NAME, generation)
 
     async def state(self, tenant: TenantId, subject: Pseudonym) -> SubjectState | None:
         """What is known of the subject; None for one that never was."""
-        names = self._names(tenant)
-        with answers("reading a subject"):
-            fields = texts((await ask(self._redis, ("HGETALL", names.subject(tenant, subject))))[0])
-            held = names.held(tenant, subject, int(fields.get("generation", "0")))
-            records = int((await ask(self._redis, ("SCARD", held)))[0])
-        return state_of(fields, records)
+
+        async def reading(prefix: Prefix) -> SubjectState | None:
+            names = SubjectNames(prefix)
+            with answers("reading a subject"):
+                fields = texts((await ask(self._redis, ("HGETALL", names.subject(tenant, subject))))[0])
+                held = names.held(tenant, subject, int(fields.get("generation", "0")))
+                records = int((await ask(self._redis, ("SCARD", held)))[0])
+            return state_of(fields, records)
+
+        return await self._serving.read(self._installation.partition_of(tenant), reading)
 
     async def held(self, tenant: TenantId, subject: Pseudonym, generation: int) -> AsyncIterator[MemoryId]:
         """Ids of the records held of one generation, open or closed, in no order, read in small steps.
 
-        An id may come twice where records are added meanwhile (SSCAN), and none that stays is left out.
+        An id may come twice where records are added meanwhile (SSCAN) or another generation of the model began to
+        serve, and none that stays is left out.
         """
-        key, cursor = self._names(tenant).held(tenant, subject, generation), 0
+        partition = self._installation.partition_of(tenant)
+        prefix = await self._serving.look(partition)
+        while True:
+            async for each in self._held(SubjectNames(prefix).held(tenant, subject, generation)):
+                yield each
+            if (now := await self._serving.look(partition)) == prefix:
+                return
+            prefix = now
+
+    async def _held(self, key: str) -> AsyncIterator[MemoryId]:
+        cursor = 0
         while True:
             with answers("listing a subject's records"):
                 following, members = (await ask(self._redis, ("SSCAN", key, cursor, "COUNT", 500)))[0]

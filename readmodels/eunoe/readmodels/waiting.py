@@ -7,11 +7,10 @@ from redis.asyncio import Redis
 
 from eunoe.readmodels.errors import ForeignToken, NotYet, UnknownPlace
 from eunoe.readmodels.keys import NAME as KEYS
-from eunoe.readmodels.store import answers, ask
+from eunoe.readmodels.serving import Serving
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
-from eunoe.runtime.redis.prefix import Prefix
-from eunoe.schemas.ids import Offset
+from eunoe.schemas.ids import Offset, Partition
 from eunoe.schemas.outcomes import Token
 
 _FIRST_PAUSE_S: Final = 0.002
@@ -19,12 +18,13 @@ _LONGEST_PAUSE_S: Final = 0.05
 
 
 async def wait_until(
-    redis: Redis, installation: Installation, model: str, token: Token, *, timeout: float, generation: int = 1
+    redis: Redis, installation: Installation, model: str, token: Token, *, timeout: float, generation: int | None = None
 ) -> Offset:
     """Wait until ``model`` has folded everything below the token's position; returns how far it is.
 
-    Raises `ForeignToken` (another log), `UnknownPlace`, `NotYet` (after ``timeout`` seconds, with how far behind it
-    is), or `StoreUnavailable`. The model must fold ``memory-lifecycle``, which tokens speak of.
+    ``generation``: a certain one; None: the one that serves. Raises `ForeignToken` (another log), `UnknownPlace`,
+    `NotYet` (after ``timeout`` seconds, with how far behind it is), or `StoreUnavailable`. The model must fold
+    ``memory-lifecycle``, which tokens speak of.
     """
     if token.log_id != installation.log_id:
         raise ForeignToken(expected=installation.log_id, found=token.log_id)
@@ -32,18 +32,17 @@ async def wait_until(
         raise UnknownPlace(f"there are {installation.partitions} partitions, none is number {token.partition}")
     if model == KEYS:
         raise UnknownPlace("the keys read model does not fold memory-lifecycle")
-    prefix = Prefix(installation.log_id, token.partition, model, generation)
-    return await wait_for_position(redis, prefix, token.position, timeout)
+    serving = Serving(redis, installation, model, generation)
+    return await wait_for_position(serving, token.partition, token.position, timeout)
 
 
-async def wait_for_position(redis: Redis, prefix: Prefix, position: Offset, timeout: float) -> Offset:
-    """Wait until the watermark under ``prefix`` is at ``position`` of its own topic; as `wait_until`."""
+async def wait_for_position(serving: Serving, partition: Partition, position: Offset, timeout: float) -> Offset:
+    """Wait until the serving generation is at ``position`` of its own topic; as `wait_until`."""
     clock = asyncio.get_running_loop().time
     deadline, pause = clock() + timeout, _FIRST_PAUSE_S
     while True:
         heed_cancellation()
-        with answers("reading a watermark"):
-            found = Offset(int((await ask(redis, ("HGET", prefix.watermark, "position")))[0] or 0))
+        prefix, found = await serving.position(partition)
         if found >= position:
             return found
         left = deadline - clock()

@@ -14,7 +14,7 @@ from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.steps import MAX_RECORDS
 from eunoe.readmodels.store import text
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Operation
+from eunoe.runtime.redis.watermark import DIGESTED, Operation
 from eunoe.schemas.events import CommandRejected, Event, Reason
 from eunoe.schemas.ids import CommandId, Offset
 from eunoe.schemas.topics import Topic
@@ -28,6 +28,7 @@ class Noted:
     """A model that keeps the command id of every event under its offset, and can refuse one."""
 
     source: Final = Topic.LIFECYCLE
+    functions: Final = DIGESTED.load()
 
     def __init__(self, name: str = "noted", refuse: str | None = None) -> None:
         self.name: Final = name

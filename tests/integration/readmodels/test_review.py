@@ -399,7 +399,7 @@ async def test_an_event_that_cannot_be_applied_stops_the_partition(log: Log) -> 
         await model.fold(log.prefix("review"), [Positioned(Offset(7), SAMPLE_TIME, sample_event(broken))])
     offsets = await log.write(sample_event(waiting("one")), sample_event(broken), sample_event(waiting("two")))
     with pytest.raises(ProjectionStopped) as stopped:
-        await log.fold(model, functions=model.functions)
+        await log.fold(model)
     assert stopped.value.offset == offsets[1]
     reader = ReviewReader(log.redis, log.installation, lambda: SAMPLE_TIME)
     page = await reader.page(SAMPLE_TENANT, EVERYTHING, 10)
@@ -425,7 +425,7 @@ async def test_two_folds_of_one_log_are_equal_however_they_are_cut(log: Log) -> 
     for generation in (1, 2):
         model = ReviewModel(log.redis, lambda: SAMPLE_TIME)
         pace = structs.replace(FAST, batch=1) if generation == 2 else FAST
-        await log.fold(model, functions=model.functions, generation=generation, pace=pace)
+        await log.fold(model, generation=generation, pace=pace)
     one, two = await log.contents("review", 1), await log.contents("review", 2)
     assert one == two
     assert len(one) > 5

@@ -22,8 +22,8 @@ from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import RECEIPTS, SILENT, Meter
+from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Watermark
 from eunoe.schemas.ids import KeyId, Millis, Offset, Partition
 from eunoe.schemas.receipts import FORMAT, NOT_COVERED, WORDING, Stage
 from eunoe.schemas.topics import Topic
@@ -193,7 +193,9 @@ class Attester:
         return True
 
     async def _position(self, model: str) -> int:
-        return await Watermark(self.redis, Prefix(self.installation.log_id, self.partition, model)).position()
+        """How far the model is: each of its generations, also one kept for a way back or being built."""
+        prefix = Prefix(self.installation.log_id, self.partition, model)
+        return min((await GenerationStore(self.redis).filled(prefix)).values())
 
     async def _write(self, erasure: Erasure, stage: Stage, checks: Sequence[Mapping[str, Any]]) -> None:
         statement = {

@@ -58,6 +58,7 @@ class PendingModel:
 
     name: Final = MODEL
     source: Final = Topic.LIFECYCLE
+    functions: Final = None
 
     async def fold(self, prefix: Prefix, records: Sequence[Placed[Event]]) -> Sequence[Sequence[Operation]]:
         return [_writes(prefix, each.offset, each.value) for each in records]

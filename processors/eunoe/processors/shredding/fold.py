@@ -44,6 +44,7 @@ class DueModel:
 
     name: Final = MODEL
     source: Final = Topic.LIFECYCLE
+    functions: Final = None
 
     async def fold(self, prefix: Prefix, records: Sequence[Placed[Event]]) -> Sequence[Sequence[Operation]]:
         """The Redis writes of each record, in order. Reads nothing."""
@@ -56,6 +57,7 @@ class DueLettersModel:
 
     name: Final = LETTERS
     source: Final = Topic.KEYS
+    functions: Final = None
 
     async def fold(self, prefix: Prefix, records: Sequence[Placed[object]]) -> Sequence[Sequence[Operation]]:
         """The Redis writes of each record, in order. Reads nothing."""

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -16,6 +16,7 @@ from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.candidates import Refused
 from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored
+from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
@@ -34,28 +35,36 @@ class KnownSubject(str):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a tenant's records are, and under which key. ``index`` None: nothing of the tenant is readable here."""
+    """Where a tenant's records are, and under which key. ``index`` None: nothing of the tenant is readable here.
+
+    ``keys``: what the Functions are given; with the second one they answer only while this generation serves.
+    """
 
     prefix: Prefix
+    keys: Sequence[str]
     index: TenantIndex | None
     subject: Pseudonym | None
 
 
 @dataclass(slots=True, kw_only=True)
 class Asker:
-    """Keeps opened index keys, at most ``kept`` of them."""
+    """Keeps opened index keys, at most ``kept`` of them. ``generation``: a certain one; None: the one that serves."""
 
     redis: Redis
     installation: Installation
     keyring: Keyring
     rules: Callable[[TenantId], str]
-    generation: int
+    generation: int | None
     kept: int = 1_000
-    _indexes: OrderedDict[TenantId, TenantIndex] = field(default_factory=OrderedDict)
+    _serving: Serving = field(init=False)
+    _indexes: OrderedDict[tuple[TenantId, int], TenantIndex] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        self._serving = Serving(self.redis, self.installation, names.MODEL, self.generation)
 
     def prefix(self, tenant: TenantId) -> Prefix:
-        partition = self.installation.partition_of(tenant)
-        return Prefix(self.installation.log_id, partition, names.MODEL, self.generation)
+        """Under the generation last known to serve."""
+        return self._serving.known(self.installation.partition_of(tenant))
 
     def least(self, tenant: TenantId, after: str | None) -> Offset:
         """The position that ``after`` asks for. Raises `BadToken`, `ForeignToken` or `UnknownPlace`."""
@@ -84,37 +93,53 @@ class Asker:
             raise BadScope("timeout", "must be a number of seconds, not negative and not endless")
         clock = asyncio.get_running_loop().time
         deadline, pause = clock() + timeout, _FIRST_PAUSE_S
+        partition = self.installation.partition_of(tenant)
         while True:
-            with answers("searching"):
-                place = await self._place(tenant, subject)
-                answer = await call(place)
+            prefix = await self._serving.current(partition)
+            try:
+                with answers("searching"):
+                    place = await self._place(prefix, tenant, subject)
+                    answer = await call(place)
+            except Exception:
+                # It may have met a generation that was being removed, or one of other text rules.
+                if await self._serving.look(partition) == prefix:
+                    raise
+                continue
             if not isinstance(answer, Refused):
                 return answer
+            if answer.why == "generation":
+                await self._serving.look(partition)
+                continue
             if answer.why == "key":
-                self._indexes.pop(tenant, None)
+                self._indexes.pop((tenant, place.prefix.generation), None)
             left = deadline - clock()
             if left <= 0:
-                raise NotYet(names.MODEL, place.prefix.partition, wanted, answer.position, timeout)
+                raise NotYet(names.MODEL, partition, wanted, answer.position, timeout)
             await asyncio.sleep(min(pause, left))
             pause = min(_LONGEST_PAUSE_S, pause * 2)
 
-    async def _place(self, tenant: TenantId, subject: str | None) -> Place:
-        prefix = self.prefix(tenant)
+    async def serves(self, place: Place) -> bool:
+        """Whether the place is still what readers are answered from."""
+        return await self._serving.look(place.prefix.partition) == place.prefix
+
+    async def _place(self, prefix: Prefix, tenant: TenantId, subject: str | None) -> Place:
+        keys = (prefix.watermark, prefix.generations) if self.generation is None else (prefix.watermark,)
         try:
             index = await self._index(prefix, tenant)
             named = None if subject is None or index is None else await self._pseudonym(tenant, subject)
         except KeyClosed:
-            return Place(prefix=prefix, index=None, subject=None)
-        return Place(prefix=prefix, index=index, subject=named)
+            return Place(prefix=prefix, keys=keys, index=None, subject=None)
+        return Place(prefix=prefix, keys=keys, index=index, subject=named)
 
     async def _pseudonym(self, tenant: TenantId, subject: str) -> Pseudonym:
         keys = await self.keyring.tenant(tenant)
         return Pseudonym(str(subject)) if isinstance(subject, KnownSubject) else keys.pseudonym(subject)
 
     async def _index(self, prefix: Prefix, tenant: TenantId) -> TenantIndex | None:
-        known = self._indexes.get(tenant)
+        place = (tenant, prefix.generation)
+        known = self._indexes.get(place)
         if known is not None:
-            self._indexes.move_to_end(tenant)
+            self._indexes.move_to_end(place)
             return known
         stored = await read_stored(self.redis, prefix, tenant)
         if stored is None:
@@ -122,7 +147,7 @@ class Asker:
         keys = await self.keyring.tenant(tenant)
         found = open_index(keys, prefix.log_id, stored, self.rules(tenant))
         if found is not None:
-            self._indexes[tenant] = found
+            self._indexes[place] = found
             while len(self._indexes) > self.kept:
                 self._indexes.popitem(last=False)
         return found

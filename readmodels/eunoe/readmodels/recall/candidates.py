@@ -21,7 +21,6 @@ from eunoe.readmodels.recall.record import Postings
 from eunoe.readmodels.recall.scope import Filters, ReadScope
 from eunoe.readmodels.store import text, texts
 from eunoe.runtime.redis.functions import LoadedFunctions
-from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import MemoryId, Offset, Pseudonym, TenantId
 
 AnyRanking = Bm25 | Overlap
@@ -126,17 +125,18 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """``why``: ``behind`` (the position asked for is not reached) or ``key`` (the index key is another one now)."""
+    """``why``: ``behind`` (the position asked for is not reached), ``key`` (the index key is another one now) or
+    ``generation`` (another generation serves now)."""
 
     why: str
     position: Offset
 
 
 async def search(
-    redis: Redis, functions: LoadedFunctions, prefix: Prefix, request: Request, wanted: int
+    redis: Redis, functions: LoadedFunctions, keys: Sequence[str], request: Request, wanted: int
 ) -> Found | Refused:
     """The best ``wanted`` records, best first, or why there is no answer. One round trip, one view of the data."""
-    answer = await functions.call(redis, "search", (prefix.watermark,), _arguments(request, wanted))
+    answer = await functions.call(redis, "search", keys, _arguments(request, wanted))
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
     _, marks, records, holding, documents, excluded, examined, capped = answer
@@ -157,7 +157,7 @@ async def search(
 async def count(  # where, whose, and which
     redis: Redis,
     functions: LoadedFunctions,
-    prefix: Prefix,
+    keys: Sequence[str],
     request: Request,
     terms: Sequence[Term],
     records: int,
@@ -170,7 +170,7 @@ async def count(  # where, whose, and which
     arguments: list[Any] = [scope.tenant, request.key.key_id, request.least, own, shared]
     for pair in zip(request.key.tokens(own, terms), request.key.tokens(shared, terms), strict=True):
         arguments += pair
-    answer = await functions.call(redis, "count", (prefix.watermark,), arguments)
+    answer = await functions.call(redis, "count", keys, arguments)
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
     return CountedScope(records=records, frequencies=dict(zip(terms, map(int, answer[2]), strict=True)))
@@ -179,7 +179,7 @@ async def count(  # where, whose, and which
 async def fetch(  # where, whose, and which
     redis: Redis,
     functions: LoadedFunctions,
-    prefix: Prefix,
+    keys: Sequence[str],
     tenant: TenantId,
     index: TenantIndex | None,
     memory_id: MemoryId,
@@ -187,7 +187,7 @@ async def fetch(  # where, whose, and which
 ) -> tuple[Mapping[str, str], Hit | None] | Refused:
     """The marks and an active record of the tenant, whatever its scope; None where there is none."""
     arguments = (tenant, "" if index is None else index.key_id, least, names.memory_bytes(memory_id))
-    answer = await functions.call(redis, "fetch", (prefix.watermark,), arguments)
+    answer = await functions.call(redis, "fetch", keys, arguments)
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
     return texts(answer[1]), None if answer[2] is None else Hit.of(answer[2], None, answer[3])
@@ -196,7 +196,7 @@ async def fetch(  # where, whose, and which
 async def look(  # where, whose, and which
     redis: Redis,
     functions: LoadedFunctions,
-    prefix: Prefix,
+    keys: Sequence[str],
     tenant: TenantId,
     index: TenantIndex | None,
     numbers: Sequence[bytes],
@@ -204,7 +204,7 @@ async def look(  # where, whose, and which
 ) -> tuple[Mapping[str, str], Sequence[Hit]] | Refused:
     """The marks, and the records of these numbers that are there, waiting ones too, in the order asked."""
     arguments = (tenant, "" if index is None else index.key_id, least, *numbers)
-    answer = await functions.call(redis, "look", (prefix.watermark,), arguments)
+    answer = await functions.call(redis, "look", keys, arguments)
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
     return texts(answer[1]), [Hit.of(each[0], None, each[1]) for each in answer[2] if each is not None]

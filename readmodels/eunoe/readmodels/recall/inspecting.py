@@ -131,18 +131,20 @@ class Inspecting:
 
         async def call(place: Place) -> tuple[Mapping[str, str], Place] | Refused:
             found = await candidates.look(
-                self.reader.redis, self.reader.functions, place.prefix, self.look.tenant, place.index, (), self.least
+                self.reader.redis, self.reader.functions, place.keys, self.look.tenant, place.index, (), self.least
             )
             return found if isinstance(found, Refused) else (found[0], place)
 
         asker, look = self.reader.asker, self.look
-        marks, place = await asker.ask(look.tenant, look.subject, call, self.least, self.timeout)
-        freshness = self.reader.freshness(look.tenant, marks)
-        if place.index is None or (look.subject is not None and place.subject is None):
-            return (), freshness
-        with answers("listing records"):
-            numbers = {number async for number in self._scanned(place)}
-        return sorted(numbers, key=int, reverse=True), freshness
+        while True:
+            marks, place = await asker.ask(look.tenant, look.subject, call, self.least, self.timeout)
+            freshness = self.reader.freshness(look.tenant, marks)
+            if place.index is None or (look.subject is not None and place.subject is None):
+                return (), freshness
+            with answers("listing records"):
+                numbers = {number async for number in self._scanned(place)}
+            if await asker.serves(place):
+                return sorted(numbers, key=int, reverse=True), freshness
 
     async def _scanned(self, place: Place) -> AsyncIterator[bytes]:
         redis, tenant = self.reader.redis, self.look.tenant
@@ -168,7 +170,7 @@ class Inspecting:
 
         async def call(place: Place) -> tuple[Mapping[str, str], Sequence[Hit]] | Refused:
             return await candidates.look(
-                reader.redis, reader.functions, place.prefix, tenant, place.index, numbers, self.least
+                reader.redis, reader.functions, place.keys, tenant, place.index, numbers, self.least
             )
 
         marks, hits = await reader.asker.ask(tenant, None, call, self.least, self.timeout)

@@ -35,7 +35,8 @@ from eunoe.schemas.ids import MemoryId, Millis, Offset, TenantId, is_uuid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSettings:
-    """``cap``: see `candidates.Request`. ``query_terms``: a longer query is clipped and says so.
+    """``generation``: a certain one; None: the one that serves. ``cap``: see `candidates.Request`. ``query_terms``: a
+    longer query is clipped and says so.
 
     ``spare``: hits asked for beyond the limit, so that a drop or a skip seldom costs a second call; ``most`` of them
     are looked at for one search. ``passes_up_to``: the largest scope (in records) that gets the passes after the first;
@@ -43,7 +44,7 @@ class ReaderSettings:
     ``max_lag`` (ms): reads fail closed where the model may lag more; None: never.
     """
 
-    generation: int = 1
+    generation: int | None = None
     cap: int | None = None
     query_terms: int = 64
     spare: int = 2
@@ -211,7 +212,7 @@ class MemoryReader:
 
         async def call(place: Place) -> tuple[Mapping[str, str], Hit | None, Place] | Refused:
             found = await candidates.fetch(
-                self.redis, self.functions, place.prefix, scope.tenant, place.index, memory_id, least
+                self.redis, self.functions, place.keys, scope.tenant, place.index, memory_id, least
             )
             return found if isinstance(found, Refused) else (*found, place)
 

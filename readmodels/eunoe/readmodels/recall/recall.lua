@@ -14,6 +14,13 @@ local STEPS = 2000000 * 256
 local SHORT, FEW = 48, 32
 local NO_OCCASION = '\0\0\0\0\0\0\0\0'
 
+-- What counts in the digest: records, links between them, closed and readmitted subjects. Of a record everything but
+-- what is blinded under the generation's key or made by its text rules (postings, length, occasion).
+counted = function(rest)
+  local kind = string.byte(rest, 1)
+  return string.byte(rest, 2) == 58 and (kind == 100 or kind == 114 or kind == 99 or kind == 111)
+end
+
 local function head_of(document)
   local member, occasion, state, version, guards, postings = struct.unpack(HEAD, document)
   return {member = member, occasion = occasion, state = state, version = version, guards = guards, postings = postings}
@@ -113,6 +120,15 @@ local function is_closed(prefix, tenant, refs)
   return false
 end
 
+logical = function(rest, _, value)
+  if string.byte(rest, 1) ~= 100 then return value end
+  local head = head_of(value)
+  local number, expires, created, confidence, _, grades, flags, tag = struct.unpack(MEMBER, head.member)
+  local numbers = table.concat({number, expires, created, confidence, grades, flags, tag, head.state, head.version}, ' ')
+  return numbers .. string.sub(value, HEAD_BYTES + 1, HEAD_BYTES + head.guards)
+    .. string.sub(value, HEAD_BYTES + head.guards + head.postings + 1)
+end
+
 operations['recall.put'] = function(prefix, number, document)
   remove(prefix, number)
   local head = head_of(document)
@@ -206,11 +222,15 @@ end
 
 -- sweep   KEYS[1] = the watermark hash; ARGV[1] = how many records at most. Not bound to a position: what it removes is
 --         unreadable already, and a second sweeper finds less to do.
-local function sweep(keys, args) return remove_closed(string.sub(keys[1], 1, -10), tonumber(args[1])) end
+local function sweep(keys, args)
+  return removing(keys, function() return remove_closed(string.sub(keys[1], 1, -10), tonumber(args[1])) end)
+end
 
--- What every read starts with: the model has passed the position asked for, under the index key the caller has.
+-- What every read starts with: this generation is the one that answers (KEYS[2], which whoever wants a certain
+-- generation does not give), it has passed the position asked for, and the caller has its index key.
 local function marks(keys, prefix, tenant, key_id, least)
   local found = position(keys[1])
+  if keys[2] and not is_serving(keys[2], prefix) then return nil, {0, 'generation', found} end
   if found < tonumber(least) then return nil, {0, 'behind', found} end
   local known = redis.call('GETRANGE', prefix .. 'k:' .. tenant, 0, 35)
   if known ~= key_id then return nil, {0, 'key', found} end

@@ -218,7 +218,7 @@ class Searching:
 
         async def call(place: Place) -> tuple[Request, Found] | Refused:
             request = self._request(place, terms, neighbours)
-            found = await candidates.search(reader.redis, reader.functions, place.prefix, request, wanted)
+            found = await candidates.search(reader.redis, reader.functions, place.keys, request, wanted)
             return found if isinstance(found, Refused) else (request, found)
 
         answer = await reader.asker.ask(self.scope.tenant, self.scope.subject, call, self.least, self.timeout)
@@ -231,6 +231,6 @@ class Searching:
 
         async def call(place: Place) -> CountedScope | Refused:
             request = self._request(place, self.terms, None)
-            return await candidates.count(reader.redis, reader.functions, place.prefix, request, words, records)
+            return await candidates.count(reader.redis, reader.functions, place.keys, request, words, records)
 
         return await reader.asker.ask(self.scope.tenant, self.scope.subject, call, self.least, self.timeout)

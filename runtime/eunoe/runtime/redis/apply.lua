@@ -16,15 +16,24 @@ local function position(key)
   return tonumber(redis.call('HGET', key, 'position') or '0')
 end
 
+-- Whether the generation under `prefix` (…:g3:) is the one that readers are answered from.
+local function is_serving(generations, prefix)
+  return (redis.call('HGET', generations, 'serving') or '1') == string.match(prefix, ':g(%d+):$')
+end
+
 local function apply(keys, args)
-  local found = position(keys[1])
-  if found ~= tonumber(args[1]) then return {0, found} end
   local prefix = string.sub(keys[1], 1, -10)
-  for _, operation in ipairs(cmsgpack.unpack(args[4])) do
-    local own = operations[operation[1]]
-    if own then own(prefix, unpack(operation, 2)) else redis.call(unpack(operation)) end
-  end
+  local mark = redis.call('HMGET', keys[1], 'position', 'digest', 'items')
+  local found = tonumber(mark[1] or '0')
+  if found ~= tonumber(args[1]) then return {0, found} end
+  local digest = tallied(prefix, mark[2], mark[3], function()
+    for _, operation in ipairs(cmsgpack.unpack(args[4])) do
+      local own = operations[operation[1]]
+      if own then own(prefix, unpack(operation, 2)) else redis.call(unpack(operation)) end
+    end
+  end, keys[1])
   redis.call('HSET', keys[1], 'position', args[2], unpack(cmsgpack.unpack(args[3])))
+  if digest then redis.call('HSET', keys[1], unpack(digest)) end
   return {1, tonumber(args[2])}
 end
 

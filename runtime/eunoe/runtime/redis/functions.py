@@ -1,7 +1,8 @@
 """Redis Functions under names that contain their hash.
 
 A library is loaded where it is missing and never replaced: an older worker goes on with its own version beside a newer
-one. Each owner writes only its own Lua; `apply.lua` is put in front, so the rule of the watermark exists once.
+one. Each owner writes only its own Lua; `digest.lua` and `apply.lua` are put in front, so that the rules of digest and
+watermark exist once.
 """
 
 import hashlib
@@ -15,8 +16,9 @@ from redis.exceptions import ResponseError
 
 from eunoe.runtime.redis.errors import FunctionsUnavailable
 
-_SHARED: Final = ("apply", "read")
-_READ_ONLY: Final = frozenset({"read"})
+_SHARED: Final = ("apply", "read", "items")
+_READ_ONLY: Final = frozenset({"read", "items"})
+_IN_FRONT: Final = ("digest.lua", "apply.lua")
 
 
 def lua(package: str, name: str) -> str:
@@ -34,7 +36,7 @@ class FunctionLibrary:
 
     @property
     def text(self) -> str:
-        body = lua("eunoe.runtime.redis", "apply.lua") + self.source
+        body = "".join(lua("eunoe.runtime.redis", each) for each in _IN_FRONT) + self.source
         names = {each: each in _READ_ONLY for each in _SHARED} | dict(self.functions)
         digest = hashlib.sha256((body + repr(sorted(names.items()))).encode()).hexdigest()[:12]
         registered = "\n".join(

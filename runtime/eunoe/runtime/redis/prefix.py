@@ -4,7 +4,7 @@
 slot and one Function call can write them together. What follows the prefix is built in the module of the model.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eunoe.schemas.ids import LogId, Partition
 
@@ -28,3 +28,12 @@ class Prefix:
     def watermark(self) -> str:
         """The hash with ``position`` and whatever else moves with it."""
         return f"{self}watermark"
+
+    @property
+    def generations(self) -> str:
+        """The hash that says which generations of the model there are, and which one answers (`generations`)."""
+        return f"eunoe:{self.log_id}:{{p{self.partition}}}:{self.model}:generations"
+
+    def of(self, generation: int) -> "Prefix":
+        """The same model and partition, another generation."""
+        return replace(self, generation=generation)

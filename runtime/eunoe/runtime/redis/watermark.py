@@ -16,6 +16,8 @@ Operation = tuple[str | bytes | int | float, ...]
 
 APPLY: Final = FunctionLibrary("eunoe")
 """The shared library alone, for models without Functions of their own."""
+DIGESTED: Final = FunctionLibrary("eunoe_digested", "everything()\n")
+"""The same, with a digest over all that the model holds."""
 
 
 _PACKER: Final = msgpack.Packer(use_bin_type=False)

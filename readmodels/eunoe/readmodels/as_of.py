@@ -1,0 +1,38 @@
+"""A read model as it was at an offset, without what must not be known any more.
+
+A generation that was built as of then is projected on: what came later changes nothing in it, but what erases does. Who
+was forgotten since is forgotten in it too (DESIGN §6: erasures apply at wall-clock time, to as-of reads too).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from eunoe.readmodels.projector import ReadModel
+from eunoe.readmodels.source import Positioned
+from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Operation
+from eunoe.schemas.events import Event, MemoryForgotten, SubjectForgotten
+from eunoe.schemas.ids import Offset
+from eunoe.schemas.topics import Topic
+
+_ALWAYS: Final = (SubjectForgotten, MemoryForgotten)
+
+
+class AsOf:
+    """``model`` as before ``until``. Only of models of ``memory-lifecycle``."""
+
+    def __init__(self, model: ReadModel[Event], until: Offset) -> None:
+        self._model = model
+        self._until = until
+        self.name: Final = model.name
+        self.source: Final[Topic] = model.source
+        self.functions: Final[LoadedFunctions | None] = model.functions
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
+        counting = [each for each in records if each.offset < self._until or isinstance(each.value.fact, _ALWAYS)]
+        folded: dict[int, Any] = {
+            each.offset: operations
+            for each, operations in zip(counting, await self._model.fold(prefix, counting), strict=True)
+        }
+        return [folded.get(each.offset, ()) for each in records]

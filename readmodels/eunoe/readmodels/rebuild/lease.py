@@ -1,0 +1,52 @@
+"""One rebuild of a model at a time: a lease in Redis that ends by itself when its holder dies."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from redis.asyncio import Redis
+
+from eunoe.readmodels.rebuild.errors import AlreadyRebuilding
+from eunoe.readmodels.store import text
+from eunoe.runtime.redis.prefix import Prefix
+
+LEASE_MS: Final = 10_000
+_RENEW_S: Final = 2.0
+
+
+@asynccontextmanager
+async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
+    """Held within the block. Raises `AlreadyRebuilding`, also out of the block where the lease was lost to another."""
+    key, token = f"{prefix.generations}:rebuilding", secrets.token_hex(8)
+    if not await redis.set(key, token, nx=True, px=LEASE_MS):
+        left = await redis.pttl(key)
+        raise AlreadyRebuilding(prefix.model, max(0, LEASE_MS - left) / 1_000)
+    holder, lost = asyncio.current_task(), False
+
+    async def renew() -> None:
+        nonlocal lost
+        while True:
+            await asyncio.sleep(_RENEW_S)
+            found = await redis.get(key)
+            if found is None or text(found) != token:
+                lost = True
+                if holder is not None:
+                    holder.cancel()
+                return
+            await redis.pexpire(key, LEASE_MS)
+
+    task = asyncio.create_task(renew())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if lost:
+            raise AlreadyRebuilding(prefix.model, 0.0) from None
+        raise
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        found = await redis.get(key)
+        if found is not None and text(found) == token:
+            await redis.delete(key)

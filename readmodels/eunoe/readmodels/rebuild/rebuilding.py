@@ -1,0 +1,257 @@
+"""A read model filled from the log beside the one that serves, compared with it at one offset, and switched to.
+
+Nothing here can publish: it has a consumer and a Redis. Killed anywhere, it goes on from the watermarks when it is
+called again; readers notice nothing until the switch, and nothing of it but the generation afterwards.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from msgspec import Struct
+from redis.asyncio import Redis
+
+from eunoe.readmodels.as_of import AsOf
+from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
+from eunoe.readmodels.rebuild.content import Content, content_of, differences
+from eunoe.readmodels.rebuild.errors import LogDoesNotReachBack, NotInTime, NotTheSame
+from eunoe.readmodels.rebuild.pacing import Paced, Throttle
+from eunoe.readmodels.rebuild.places import Places
+from eunoe.readmodels.serving import Serving
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.generations import NotChanged
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Step, Watermark
+from eunoe.schemas.ids import Offset, Partition
+
+AT_ONCE: Final = 4
+"""Partitions filled side by side."""
+_TOLD: Final = 10
+_PAUSE_S: Final = 0.1
+_REPORT_S: Final = 0.25
+
+
+class Tended(Protocol):
+    async def tend(self, prefix: Prefix) -> bool:
+        """One step of removing what nobody can read; True while there is more."""
+        ...
+
+
+class Check(Protocol):
+    """A proof beyond the digest. Raises where it fails."""
+
+    async def check(self, live: Prefix, built: Prefix) -> Mapping[str, int]:
+        """What was looked at, by name and number."""
+        ...
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """``done`` and ``total`` in offsets over all partitions; ``records`` were folded by this call in ``seconds``."""
+
+    phase: str
+    done: int
+    total: int
+    records: int
+    seconds: float
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """Both generations held this at this position, and what else was looked at."""
+
+    partition: Partition
+    generation: int
+    content: Content
+    checks: Mapping[str, int]
+
+
+class Switched(Struct, frozen=True, kw_only=True):
+    partition: Partition
+    serving: int
+    kept: int
+    position: Offset
+
+
+@dataclass(slots=True, kw_only=True)
+class Rebuild:
+    """One call of it. ``patience`` in seconds: how long the two may take to stand at one offset and hold the same."""
+
+    model: ReadModel[Any]
+    redis: Redis
+    installation: Installation
+    bootstrap: str
+    throttle: Throttle
+    progress: Callable[[Progress], None]
+    tended: Tended | None = None
+    checks: Sequence[Check] = ()
+    batch: int = 2_000
+    patience: float = 30.0
+    until: Mapping[Partition, Offset] | None = None
+    _paced: Paced = field(init=False)
+    _positions: dict[Partition, int] = field(default_factory=dict)
+    _ends: Mapping[Partition, Offset] = field(default_factory=dict)
+    _began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self._paced = Paced(self.model, self.throttle)
+
+    @property
+    def places(self) -> Places:
+        return Places(redis=self.redis, installation=self.installation, model=self.model.name)
+
+    async def fill(self, prefixes: Sequence[Prefix], *, from_log_start: bool = False) -> None:
+        """Fold the log into each of them, up to its end as it is then. Raises `LogDoesNotReachBack`."""
+        starts, self._ends = await self._bounds([each.partition for each in prefixes])
+        for prefix in prefixes:
+            await self._start(prefix, starts[prefix.partition], from_log_start)
+        turn = asyncio.Semaphore(AT_ONCE)
+
+        async def one(prefix: Prefix) -> None:
+            async with turn:
+                await self._fold(prefix, self._ends[prefix.partition])
+
+        async with asyncio.TaskGroup() as group:
+            telling = group.create_task(self._tell())
+            async with asyncio.TaskGroup() as filling:
+                for prefix in prefixes:
+                    filling.create_task(one(prefix))
+            telling.cancel()
+        self._report("filled")
+
+    async def prove(self, prefix: Prefix) -> Proof:
+        """That the generation holds what the serving one holds, at one offset. Raises `NotTheSame` or `NotInTime`.
+
+        What is removed beside the log, or was erased by a later record, makes them differ for a moment: so they are
+        compared again, at later offsets, before that is believed.
+        """
+        serving = Serving(self.redis, self.installation, self.model.name)
+        deadline = time.monotonic() + self.patience
+        while True:
+            live = await serving.look(prefix.partition)
+            here = await content_of(self.redis, live)
+            await self._fold(prefix, here.position)
+            while self.tended is not None and await self.tended.tend(prefix):
+                pass
+            there = await content_of(self.redis, prefix)
+            if there.position == here.position and there.same_as(here):
+                break
+            if time.monotonic() > deadline:
+                await self._differs(live, prefix, here, there)
+            await asyncio.sleep(_PAUSE_S)
+        looked: dict[str, int] = {}
+        for each in self.checks:
+            looked |= await each.check(live, prefix)
+        return Proof(partition=prefix.partition, generation=prefix.generation, content=there, checks=looked)
+
+    async def switch(self, prefix: Prefix, *, behind: bool = False) -> Switched:
+        """Readers are answered from it from now on. Raises `NotInTime` where it never comes as far as the other.
+
+        ``behind``: it may be, for the other one has seen a log that is there no more.
+        """
+        store = self.places.store
+        serving = (await store.of(prefix)).serving
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                position, _ = await store.switch(prefix, serving, behind=behind)
+            except NotChanged as refused:
+                if refused.why != "behind":
+                    raise
+                if time.monotonic() > deadline:
+                    raise NotInTime(self.model.name, prefix.partition, str(refused)) from refused
+                await self._fold(prefix, Offset(refused.details[1]))
+                continue
+            return Switched(
+                partition=prefix.partition, serving=prefix.generation, kept=serving, position=Offset(position)
+            )
+
+    async def join(self, prefixes: Sequence[Prefix]) -> None:
+        """Workers project these generations too from now on."""
+        for each in prefixes:
+            await self.places.store.join(each)
+
+    async def freeze(self, prefixes: Sequence[Prefix]) -> None:
+        """They stay as of `until`, and workers fold into them what erases."""
+        assert self.until is not None
+        for each in prefixes:
+            await self.places.store.freeze(each, self.until[each.partition])
+
+    async def _differs(self, live: Prefix, built: Prefix, here: Content, there: Content) -> None:
+        partition, model = built.partition, self.model.name
+        if there.position != here.position:
+            problem = f"the generation that serves is at {here.position}, the one that was built at {there.position}"
+            raise NotInTime(model, partition, f"{problem}, and they do not meet: are workers running?")
+        assert self.model.functions is not None
+        found = await differences(self.redis, live, built, self.model.functions, _TOLD)
+        raise NotTheSame(model, partition, here.position, (here.items, there.items), found)
+
+    async def _start(self, prefix: Prefix, start: Offset, from_log_start: bool) -> None:
+        mark = Watermark(self.redis, prefix, self.model.functions)
+        position = await mark.position()
+        if position == 0 and start > 0:
+            if not from_log_start:
+                topic = self.installation.topic(self.model.source)
+                raise LogDoesNotReachBack(self.model.name, topic, prefix.partition, start)
+            await mark.move([Step(0, start)])
+        self._positions[prefix.partition] = max(position, start)
+
+    async def _fold(self, prefix: Prefix, until: Offset) -> None:
+        model: ReadModel[Any] = self._paced
+        if self.until is not None:
+            model = AsOf(model, self.until[prefix.partition])
+        lane: ProjectorLane[Any] = ProjectorLane(
+            model,
+            prefix.partition,
+            installation=self.installation,
+            bootstrap=self.bootstrap,
+            redis=self.redis,
+            generation=prefix.generation,
+            pace=Pace(batch=self.batch),
+        )
+        watching = asyncio.create_task(self._watch(prefix.partition, lane))
+        try:
+            await lane.run(until=until)
+            self._positions[prefix.partition] = lane.position
+        finally:
+            watching.cancel()
+
+    async def _watch(self, partition: Partition, lane: ProjectorLane[Any]) -> None:
+        while True:
+            await asyncio.sleep(_REPORT_S)
+            self._positions[partition] = max(self._positions.get(partition, 0), lane.position)
+
+    async def _tell(self) -> None:
+        while True:
+            self._report("filling")
+            await asyncio.sleep(_REPORT_S)
+
+    def _report(self, phase: str) -> None:
+        self.progress(
+            Progress(
+                phase=phase,
+                done=sum(min(at, self._ends[partition]) for partition, at in self._positions.items()),
+                total=sum(self._ends.values()),
+                records=self._paced.folded,
+                seconds=time.monotonic() - self._began,
+            )
+        )
+
+    async def _bounds(
+        self, partitions: Sequence[Partition]
+    ) -> tuple[Mapping[Partition, Offset], Mapping[Partition, Offset]]:
+        topic = self.installation.topic(self.model.source)
+        places = [TopicPartition(topic, each) for each in partitions]
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.bootstrap, isolation_level="read_committed", enable_auto_commit=False
+        )
+        try:
+            await consumer.start()
+            starts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
+        finally:
+            await consumer.stop()
+        return (
+            {Partition(place.partition): Offset(at) for place, at in starts.items()},
+            {Partition(place.partition): Offset(at) for place, at in ends.items()},
+        )

@@ -1,0 +1,80 @@
+"""Which generation of a read model answers, for readers.
+
+A reader takes the generation it knows to serve, and looks again when it has its answer: where another one serves by
+then, it asks that one instead. So an answer is always from one generation, which served when the answer was complete,
+however many questions to Redis it took. `recall` looks inside its Functions, which spares the second question.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from redis.asyncio import Redis
+
+from eunoe.readmodels.store import answers, ask
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.generations import FIRST
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.schemas.ids import Offset, Partition
+
+T = TypeVar("T")
+
+
+class Serving:
+    """For one model. ``pinned``: a certain generation, whichever serves."""
+
+    def __init__(self, redis: Redis, installation: Installation, model: str, pinned: int | None = None) -> None:
+        self._redis = redis
+        self._installation = installation
+        self._model = model
+        self.pinned = pinned
+        self._known: dict[Partition, int] = {}
+
+    def known(self, partition: Partition) -> Prefix:
+        """The generation last known to serve; the first where nobody has looked yet."""
+        generation = self._known.get(partition, FIRST) if self.pinned is None else self.pinned
+        return Prefix(self._installation.log_id, partition, self._model, generation)
+
+    async def current(self, partition: Partition) -> Prefix:
+        """As `known`, and as `look` the first time."""
+        return self.known(partition) if partition in self._known else await self.look(partition)
+
+    async def look(self, partition: Partition) -> Prefix:
+        """The generation that serves now. Raises `StoreUnavailable`."""
+        if self.pinned is None:
+            with answers("looking which generation serves"):
+                found = (await ask(self._redis, ("HGET", self.known(partition).generations, "serving")))[0]
+            self._known[partition] = FIRST if found is None else int(found)
+        return self.known(partition)
+
+    async def positions(self, partitions: Sequence[Partition]) -> Sequence[tuple[Prefix, Offset]]:
+        """The generation that serves each partition now, and how far it is. Raises `StoreUnavailable`."""
+        while True:
+            prefixes = [self.known(each) for each in partitions]
+            asked = [(each.generations, "serving", each.watermark, "position") for each in prefixes]
+            with answers("reading watermarks"):
+                found = await ask(self._redis, *(("HGET", *pair) for each in asked for pair in (each[:2], each[2:])))
+            serving, positions = [int(each or FIRST) for each in found[::2]], found[1::2]
+            if self.pinned is not None or all(
+                now == prefix.generation for now, prefix in zip(serving, prefixes, strict=True)
+            ):
+                return [(prefix, Offset(int(at or 0))) for prefix, at in zip(prefixes, positions, strict=True)]
+            self._known.update(zip(partitions, serving, strict=True))
+
+    async def position(self, partition: Partition) -> tuple[Prefix, Offset]:
+        """As `positions`, of one."""
+        return (await self.positions((partition,)))[0]
+
+    async def read(self, partition: Partition, reading: Callable[[Prefix], Awaitable[T]]) -> T:
+        """What ``reading`` returns or raises for the generation that serves when it is done."""
+        prefix = await self.current(partition)
+        while True:
+            try:
+                found = await reading(prefix)
+            except Exception:
+                # It may have met a generation that was being removed.
+                if (now := await self.look(partition)) == prefix:
+                    raise
+            else:
+                if (now := await self.look(partition)) == prefix:
+                    return found
+            prefix = now

@@ -1,0 +1,220 @@
+"""Generations: what they hold as a digest, which one answers, and what a change of them does to readers and writers."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from eunoe.crypto.hierarchy import KeyKind
+from eunoe.readmodels.errors import GenerationRetired
+from eunoe.readmodels.history import HistoryModel
+from eunoe.readmodels.history_reader import HistoryReader
+from eunoe.readmodels.keys import KeysModel
+from eunoe.readmodels.outcomes import OutcomesModel
+from eunoe.readmodels.projector import Pace, ReadModel
+from eunoe.readmodels.rebuild.content import NOTHING, content_of, differences, items_of, recounted
+from eunoe.readmodels.review import ReviewModel
+from eunoe.readmodels.source import KeyDestroyed
+from eunoe.readmodels.store import text
+from eunoe.readmodels.subjects import SubjectsModel
+from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.generations import GenerationStore, NotChanged
+from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import Step, Watermark
+from eunoe.schemas.events import Event, Fact, MemoryForgotten, MemoryRetracted, SubjectForgotten, SubjectRef
+from eunoe.schemas.ids import CommandId, KeyId, MemoryId, Millis, Pseudonym
+from eunoe.testing.samples import (
+    SAMPLE_TENANT,
+    SAMPLE_TIME,
+    sample_accepted,
+    sample_draft,
+    sample_event,
+    sample_id,
+    sample_key,
+    sample_quarantined,
+)
+from readmodel_log import FAST, Log
+
+FRIEND = Pseudonym("f" * 32)
+
+
+def memory(name: str) -> MemoryId:
+    return MemoryId(sample_id(name))
+
+
+def event(number: int, fact: Fact) -> Event:
+    return sample_event(
+        fact, command_id=CommandId(sample_id(f"command {number}")), decided_at=Millis(SAMPLE_TIME + number)
+    )
+
+
+def story() -> Sequence[Event]:
+    """Every kind of write that a fold makes: records that come, change, give way, end, and a person forgotten."""
+    other = sample_draft(memory_id=memory("other"), subject=FRIEND)
+    facts: list[Fact] = [
+        sample_accepted(sample_draft(memory_id=memory("a"))),
+        sample_accepted(sample_draft(memory_id=memory("b")), about=(SubjectRef(subject=FRIEND, generation=1),)),
+        sample_quarantined(sample_draft(memory_id=memory("c"))),
+        sample_accepted(other),
+        MemoryRetracted(memory_id=memory("a"), version=2),
+        MemoryForgotten(memory_id=memory("b"), version=2),
+        SubjectForgotten(subject=FRIEND, generation=1, records=1),
+    ]
+    return [event(number, fact) for number, fact in enumerate(facts)]
+
+
+def models(log: Log) -> list[ReadModel[Event]]:
+    return [
+        HistoryModel(),
+        SubjectsModel(log.redis),
+        OutcomesModel(log.redis),
+        ReviewModel(log.redis, lambda: SAMPLE_TIME),
+    ]
+
+
+def functions_of(model: ReadModel[Event]) -> LoadedFunctions:
+    assert model.functions is not None
+    return model.functions
+
+
+async def swept(log: Log, model: ReadModel[Event], prefix: Prefix) -> None:
+    if isinstance(model, ReviewModel):
+        while await model.tend(prefix):
+            pass
+
+
+async def test_the_digest_is_that_of_what_is_there_whatever_the_batches(log: Log) -> None:
+    await log.write(*story())
+    for model in models(log):
+        found = []
+        for generation, batch in ((1, 500), (2, 1), (3, 2)):
+            await log.fold(model, generation=generation, pace=Pace(batch=batch, poll_ms=50, settle_s=0.2))
+            prefix = log.prefix(model.name, generation)
+            await swept(log, model, prefix)
+            counted = await content_of(log.redis, prefix)
+            items = await items_of(log.redis, prefix, functions_of(model))
+            assert recounted(items, counted.position) == counted, model.name
+            found.append(counted)
+        assert found[0] == found[1] == found[2], model.name
+        assert found[0].items > 0, model.name
+        assert found[0].digest != NOTHING, model.name
+
+
+async def test_a_changed_item_is_named_with_its_field(log: Log) -> None:
+    model = HistoryModel()
+    await log.write(*story())
+    await log.fold(model)
+    await log.fold(model, generation=2)
+    one, other = log.prefix(model.name), log.prefix(model.name, 2)
+    assert await differences(log.redis, one, other, functions_of(model), 10) == []
+    key = f"memory:{SAMPLE_TENANT}:{memory('a')}"
+    fields = sorted(text(each) for each in await log.redis.hkeys(other.key(key)))
+    await log.redis.hset(other.key(key), fields[0], "something else")
+    await log.redis.hdel(other.key(key), fields[1])
+    await log.redis.hset(other.key("extra"), "field", "value")
+    found = await differences(log.redis, one, other, functions_of(model), 10)
+    told = [(each.key, each.field, each.how) for each in found]
+    assert told == [
+        ("extra", "field", "additional"),
+        (key, fields[0], "different"),
+        (key, fields[1], "missing"),
+    ]
+    assert len(await differences(log.redis, one, other, functions_of(model), 2)) == 2
+
+
+async def test_keys_filled_after_compaction_have_the_same_digest(log: Log) -> None:
+    """What compaction took away (the destroyed key and its tombstone) is nothing that counts."""
+    model, log_id = KeysModel(log.redis), log.installation.log_id
+    kept = sample_key(log_id, KeyKind.DATA, key_id=KeyId(sample_id("kept")))
+    gone = sample_key(log_id, KeyKind.DATA, key_id=KeyId(sample_id("gone")))
+    await log.write_keys(gone, kept)
+    await log.fold(model)
+    before = await content_of(log.redis, log.prefix(model.name))
+    await log.write_keys(KeyDestroyed(gone.key_id))
+    await log.fold(model)
+    after = await content_of(log.redis, log.prefix(model.name))
+    assert (before.items, after.items) == (2, 1)
+    steps = [Step(0, 1, [("SET", log.prefix(model.name, 2).key(f"key:{kept.key_id}"), await _value(log, kept.key_id))])]
+    await Watermark(log.redis, log.prefix(model.name, 2), model.functions).move(steps)
+    assert (await content_of(log.redis, log.prefix(model.name, 2))).same_as(after)
+
+
+async def _value(log: Log, key_id: KeyId) -> bytes:
+    found = await log.redis.get(log.prefix("keys").key(f"key:{key_id}"))
+    assert isinstance(found, bytes)
+    return found
+
+
+async def test_a_failing_call_leaves_a_digest_that_is_right(log: Log) -> None:
+    model = HistoryModel()
+    prefix = log.prefix(model.name)
+    mark = Watermark(log.redis, prefix, model.functions)
+    await mark.move([Step(0, 1, [("HSET", prefix.key("a"), "field", "one")])])
+    with pytest.raises(Exception, match="WRONGTYPE"):
+        await mark.move([Step(1, 2, [("HSET", prefix.key("a"), "field", "two"), ("SET", prefix.key("b"), "x"),
+                                     ("HSET", prefix.key("b"), "f", "v")])])  # fmt: skip
+    assert await mark.position() == 1
+    counted = await content_of(log.redis, prefix)
+    assert recounted(await items_of(log.redis, prefix, functions_of(model)), counted.position) == counted
+    assert counted.items == 2
+
+
+async def test_readers_follow_the_switch_and_a_pinned_one_does_not(log: Log) -> None:
+    model = HistoryModel()
+    await log.write(*story())
+    await log.fold(model)
+    reader, pinned = HistoryReader(log.redis, log.installation), HistoryReader(log.redis, log.installation, 1)
+    before = await reader.history(SAMPLE_TENANT, memory("a"))
+    store, first = GenerationStore(log.redis), log.prefix(model.name)
+    number, fresh = await store.begin(first)
+    assert (number, fresh) == (2, True)
+    assert await store.begin(first) == (2, False)
+    with pytest.raises(NotChanged, match="it is at 0, the serving one at"):
+        await store.switch(first.of(2), 1)
+    await log.fold(model, generation=2)
+    await store.switch(first.of(2), 1)
+    assert await reader.history(SAMPLE_TENANT, memory("a")) == before
+    assert (await store.of(first)).followed == [2, 1]
+    # Only what the new generation holds can be answered now.
+    await log.redis.delete(first.key(f"memory:{SAMPLE_TENANT}:{memory('a')}"))
+    assert await reader.history(SAMPLE_TENANT, memory("a")) == before
+    assert (await pinned.history(SAMPLE_TENANT, memory("a"))).entries == ()
+
+
+async def test_nobody_fills_a_retired_generation_again(log: Log) -> None:
+    model = HistoryModel()
+    await log.write(*story())
+    await log.fold(model)
+    store, first = GenerationStore(log.redis), log.prefix(model.name)
+    await store.begin(first)
+    await log.fold(model, generation=2)
+    await store.switch(first.of(2), 1)
+    with pytest.raises(NotChanged, match="generation 2 serves"):
+        await store.retire(first.of(2))
+    behind = Watermark(log.redis, first, model.functions)
+    position = await behind.position()
+    await store.retire(first)
+    assert (await store.of(first)).all == [2]
+    with pytest.raises(Exception, match="found -1"):
+        await behind.move([Step(position, position + 1, [("SET", first.key("late"), "x")])])
+    with pytest.raises(GenerationRetired):
+        await log.lane(model, pace=FAST).run()
+    assert await log.redis.get(first.key("late")) is None
+    assert (await store.begin(first))[0] == 3
+
+
+async def test_there_is_one_generation_to_go_back_to_at_a_time(log: Log) -> None:
+    model = HistoryModel()
+    await log.fold(model)
+    store, first = GenerationStore(log.redis), log.prefix(model.name)
+    for number in (2, 3):
+        assert (await store.begin(first))[0] == number
+        await log.fold(model, generation=number)
+        if number == 2:
+            await store.switch(first.of(2), 1)
+    with pytest.raises(NotChanged, match="generation 1 is still kept"):
+        await store.switch(first.of(3), 2)
+    await store.retire(first)
+    await store.switch(first.of(3), 2)
+    assert (await store.of(first)).followed == [3, 2]
+    await store.switch(first.of(2), 3)
+    assert (await store.of(first)).followed == [2, 3]
