@@ -16,16 +16,19 @@ from eunoe.console.board import Board, PartName
 from eunoe.console.problems import Unanswered, problem_of
 from eunoe.console.snapshot import Service
 from eunoe.runtime.lane import heed_cancellation
-from eunoe.schemas.ids import Millis
 
 log = logging.getLogger(__name__)
 
 OPEN_S: Final = 10.0
 _PUBLISH_S: Final = 1.0
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 3.0)
+_PATIENCE_S: Final = 3.0
+_CHECK_S: Final = 0.5
 _LEAVE_S: Final = 1.5
 _LEFT_BEHIND: Final = 3
-_STOP_S: Final = 3.0
+_STOP_S: Final = 1.0
+_STOP_TRIES: Final = 4
+"""A cancellation that was swallowed is repeated: at its end the process waits for every task."""
 
 
 class Source(Protocol):
@@ -48,17 +51,22 @@ class _Attempt:
     """One life of a source, from its opening to its end."""
 
     def __init__(self) -> None:
-        self.deadline: float | None = None
+        self._began = 0.0
+        self._deadline: float | None = None
         self.answered = False
         self.error: Exception | None = None
 
     def must_end_within(self, seconds: float | None) -> None:
-        self.deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        """None: nothing is due."""
+        self._began = asyncio.get_running_loop().time()
+        self._deadline = None if seconds is None else self._began + seconds
 
-    @property
-    def left(self) -> float:
-        """Seconds until it is overdue; a second where nothing is due, to look again."""
-        return 1.0 if self.deadline is None else self.deadline - asyncio.get_running_loop().time()
+    def overdue(self, hopeless: bool) -> bool:
+        """``hopeless``: whom it asks is known to be silent, so it is given no more than the usual."""
+        if self._deadline is None:
+            return False
+        now = asyncio.get_running_loop().time()
+        return now >= self._deadline or (hopeless and now - self._began >= _PATIENCE_S)
 
 
 class Gatherer:
@@ -75,11 +83,13 @@ class Gatherer:
                 await asyncio.sleep(_PUBLISH_S)
                 await self._board.publish()
         finally:
-            abandoned = [each for tasks in self._left_behind.values() for each in tasks]
-            for task in (*keepers, *abandoned):
-                task.cancel()
-            if keepers:
-                await asyncio.wait((*keepers, *abandoned), timeout=_STOP_S)
+            for _ in range(_STOP_TRIES):
+                abandoned = [each for tasks in self._left_behind.values() for each in tasks]
+                ending = [each for each in (*keepers, *abandoned) if not each.done()]
+                for task in ending:
+                    task.cancel()
+                if ending:
+                    await asyncio.wait(ending, timeout=_STOP_S)
 
     async def _keep(self, source: Source) -> None:
         failures = 0
@@ -87,21 +97,24 @@ class Gatherer:
             attempt = _Attempt()
             error = await self._try(source, attempt)
             failures = 1 if attempt.answered else failures + 1
-            silent = [service for service, part in _PROBES if self._board.part(part).problem is not None]
             since = self._board.answered_at(source.name)
-            self._board.failed(source.name, problem_of(error, source.asks, silent, Millis(since)))
+            self._board.failed(source.name, problem_of(error, source.asks, self._silent, since))
             log.debug("%s: %s", source.name, type(error).__name__)
             await asyncio.sleep(_PAUSES_S[min(failures, len(_PAUSES_S)) - 1])
             if len(behind := self._left_behind[source.name]) >= _LEFT_BEHIND:
                 await asyncio.wait(behind, return_when=asyncio.FIRST_COMPLETED)
+
+    @property
+    def _silent(self) -> list[Service]:
+        return [service for service, part in _PROBES if self._board.part(part).problem is not None]
 
     async def _try(self, source: Source, attempt: _Attempt) -> Exception:
         """Looks until something goes wrong; what it was."""
         attempt.must_end_within(OPEN_S)
         task = asyncio.create_task(self._look(source, attempt), name=f"console-look-{source.name}")
         try:
-            while not task.done() and attempt.left > 0:
-                await asyncio.wait({task}, timeout=max(0.0, attempt.left))
+            while not task.done() and not attempt.overdue(hopeless=bool({*source.asks} & {*self._silent})):
+                await asyncio.wait({task}, timeout=_CHECK_S)
             # What went wrong first, even where closing then takes for ever.
             return attempt.error or Unanswered()
         finally:

@@ -132,8 +132,8 @@ def worst(tones: tuple[Tone, ...]) -> Tone:
 
 
 def problem_words(problem: Problem, now: int) -> str:
-    """``Redis does not answer since 12 s``."""
-    return f"{problem.who} {problem.what}, for {words.whole_seconds(max(0, now - problem.since) / 1_000)}"
+    """``Redis does not answer (for 12 s)``."""
+    return f"{problem.who} {problem.what} (for {words.whole_seconds(max(0, now - problem.since) / 1_000)})"
 
 
 def state_of(part: Part[object], now: int) -> Badge:
