@@ -103,7 +103,7 @@ async def set_switch(
     signer = control_signer(settings.control_key)
     installation = await read_installation(settings.kafka, settings.topics)
     async with following_control(settings.kafka, installation, settings.control_signers) as follower:
-        _may_operate(follower, settings, settings.principal, subject)
+        may_operate(follower, settings, settings.principal, subject)
         before = follower.state.switches.get(subject.of, Switch())
         switch = replace(
             before,
@@ -125,10 +125,13 @@ async def set_switch(
         return _in_force(state, subject.of)
 
 
-def _may_operate(
-    follower: ControlFollower, settings: Settings, principal: PrincipalName, subject: SwitchSubject
+def may_operate(
+    follower: ControlFollower,
+    settings: Settings,
+    principal: PrincipalName,
+    subject: SwitchSubject = SwitchSubject(),  # a frozen value
 ) -> None:
-    """The caller is who it says and has the right, for all tenants where the switch is for all."""
+    """The caller is who it says and has the right, for all tenants where it is about all. Raises `SwitchRefused`."""
     state = follower.state
     tenant = TenantId(EVERY_TENANT) if subject.tenant is None else subject.tenant
     try:

@@ -14,7 +14,15 @@ import msgspec
 
 from eunoe.crypto.signatures import Ed25519Verifier
 from eunoe.runtime.setting_values import ControlSigner
-from eunoe.schemas.control import POLICY, SWITCH_PREFIX, ControlRecord, Switch, signed_control_bytes
+from eunoe.schemas.control import (
+    GENERATION_PREFIX,
+    POLICY,
+    SWITCH_PREFIX,
+    ControlRecord,
+    GenerationChange,
+    Switch,
+    signed_control_bytes,
+)
 from eunoe.schemas.ids import LogId, Offset, TenantId, is_name
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.policy_file import PolicyError, read_policy
@@ -47,6 +55,8 @@ class ControlState:
 
     policy: Policy | None = None
     switches: Mapping[str, Switch] = field(default_factory=lambda: MappingProxyType({}))
+    generations: Mapping[str, GenerationChange] = field(default_factory=lambda: MappingProxyType({}))
+    """By read model, the last change of what readers are answered from. What serves, Redis says."""
     adopted: Mapping[str, Adopted] = field(default_factory=lambda: MappingProxyType({}))
     offset: Offset = NOTHING
 
@@ -101,6 +111,10 @@ def after(
 def _adopt(state: ControlState, record: ControlRecord) -> ControlState:
     if record.name == POLICY:
         return replace(state, policy=read_policy(record.body, "the policy on memory-control"))
+    model = record.name.removeprefix(GENERATION_PREFIX)
+    if model != record.name and is_name(model):
+        change = msgspec.json.decode(record.body, type=GenerationChange)
+        return replace(state, generations=MappingProxyType({**state.generations, model: change}))
     of = record.name.removeprefix(SWITCH_PREFIX)
     tenant, slash, purpose = of.partition("/")
     known = (tenant == EVERY_TENANT or is_name(tenant)) and (is_name(purpose) if slash else True)

@@ -1,12 +1,13 @@
-"""The record of ``memory-control``: a policy body or a switch, signed by one of the installation's control signers."""
+"""The record of ``memory-control``: a policy body, a switch or a change of generation, signed by a control signer."""
 
 from msgspec import Struct
 
 from eunoe.schemas.canonical import canonical
-from eunoe.schemas.ids import LogId, Millis, Offset, PrincipalName, SecretId
+from eunoe.schemas.ids import LogId, Millis, Offset, Partition, PrincipalName, SecretId
 
 POLICY = "policy"
 SWITCH_PREFIX = "switch/"
+GENERATION_PREFIX = "generation/"
 
 
 class Switch(Struct, frozen=True, kw_only=True):
@@ -23,10 +24,31 @@ class Switch(Struct, frozen=True, kw_only=True):
     by: PrincipalName | None = None
 
 
+class PartitionGeneration(Struct, frozen=True, kw_only=True):
+    """In one partition: the generation that is to serve, the one it replaces, and what both held at ``position``.
+
+    ``digest`` is empty where they were not compared: at a way back, or where the loss of the other was accepted.
+    """
+
+    partition: Partition
+    generation: int
+    was: int
+    position: Offset
+    digest: str = ""
+    items: int = 0
+
+
+class GenerationChange(Struct, frozen=True, kw_only=True):
+    """Readers of a read model (``generation/<model>``) are answered from other generations. ``by`` as in `Switch`."""
+
+    partitions: tuple[PartitionGeneration, ...]
+    by: PrincipalName | None = None
+
+
 class ControlRecord(Struct, frozen=True, kw_only=True):
     """``replaces`` is the control offset of the record it was made against (-1 for the first): a stale one is ignored.
 
-    ``body`` is the policy file's bytes, or a `Switch` as JSON.
+    ``body`` is the policy file's bytes, or a `Switch` or `GenerationChange` as JSON.
     """
 
     name: str

@@ -6,9 +6,9 @@ called again; readers notice nothing until the switch, and nothing of it but the
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from msgspec import Struct
@@ -26,6 +26,8 @@ from eunoe.runtime.redis.generations import NotChanged
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Step, Watermark
 from eunoe.schemas.ids import Offset, Partition
+
+T = TypeVar("T")
 
 AT_ONCE: Final = 4
 """Partitions filled side by side."""
@@ -74,6 +76,23 @@ class Switched(Struct, frozen=True, kw_only=True):
     position: Offset
 
 
+async def side_by_side(prefixes: Sequence[Prefix], work: Callable[[Prefix], Awaitable[T]]) -> Sequence[T]:
+    """What ``work`` returns for each, `AT_ONCE` at a time. Raises the first error; the others are cancelled."""
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def one(prefix: Prefix) -> T:
+        async with turn:
+            return await work(prefix)
+
+    tasks = [asyncio.ensure_future(one(each)) for each in prefixes]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 @dataclass(slots=True, kw_only=True)
 class Rebuild:
     """One call of it. ``patience`` in seconds: how long the two may take to stand at one offset and hold the same."""
@@ -106,17 +125,10 @@ class Rebuild:
         starts, self._ends = await self._bounds([each.partition for each in prefixes])
         for prefix in prefixes:
             await self._start(prefix, starts[prefix.partition], from_log_start)
-        turn = asyncio.Semaphore(AT_ONCE)
-
-        async def one(prefix: Prefix) -> None:
-            async with turn:
-                await self._fold(prefix, self._ends[prefix.partition])
-
-        async with asyncio.TaskGroup() as group:
-            telling = group.create_task(self._tell())
-            async with asyncio.TaskGroup() as filling:
-                for prefix in prefixes:
-                    filling.create_task(one(prefix))
+        telling = asyncio.create_task(self._tell())
+        try:
+            await side_by_side(prefixes, lambda each: self._fold(each, self._ends[each.partition]))
+        finally:
             telling.cancel()
         self._report("filled")
 
@@ -198,6 +210,8 @@ class Rebuild:
         self._positions[prefix.partition] = max(position, start)
 
     async def _fold(self, prefix: Prefix, until: Offset) -> None:
+        if await Watermark(self.redis, prefix).position() >= until:
+            return
         model: ReadModel[Any] = self._paced
         if self.until is not None:
             model = AsOf(model, self.until[prefix.partition])

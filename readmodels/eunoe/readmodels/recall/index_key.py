@@ -84,6 +84,14 @@ def open_index(tenant_keys: TenantKeys, log_id: LogId, stored: bytes, rules: str
     return TenantIndex(key=IndexKey(found.key, plain), stored=stored, rules=rules)
 
 
+def rules_in(stored: bytes) -> str:
+    """The rules that the stored key's postings were made by. Raises `UnreadableStored`."""
+    try:
+        return _DECODER.decode(stored[ID_BYTES:]).rules
+    except msgspec.MsgspecError as error:
+        raise UnreadableStored("index key") from error
+
+
 async def read_stored(redis: Redis, prefix: Prefix, tenant: TenantId) -> bytes | None:
     """The bytes the tenant's index key is stored as, or None."""
     found: Any = await redis.get(prefix.key(names.index_key(tenant)))

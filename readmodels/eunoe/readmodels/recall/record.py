@@ -105,6 +105,23 @@ class Postings:
                 return [_count(held, scores, token) for token in tokens]
         return [0] * len(tokens)
 
+    @staticmethod
+    def all_counts(packed: bytes) -> Sequence[int]:
+        """How often each word of these ``packed`` postings was counted, ascending, then the words of each scope."""
+        _, at = _text_at(packed, _ARRAY_HEAD)
+        _, at = _text_at(packed, at)
+        sets, at = _size_at(packed, at)
+        for _ in range(sets):
+            _, at = _text_at(packed, at)
+        scores, at = _text_at(packed, at)
+        scopes, at = _size_at(packed, at)
+        sizes = []
+        for _ in range(scopes):
+            _, at = _text_at(packed, at + _ARRAY_HEAD)
+            held, at = _text_at(packed, at)
+            sizes.append(len(held) // TOKEN_BYTES)
+        return [*sorted(scores[SCORE_BYTES - 1 :: SCORE_BYTES]), *sizes]
+
 
 Plain = str | bytes | int | tuple["Plain", ...]
 
