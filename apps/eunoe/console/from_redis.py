@@ -1,8 +1,8 @@
-"""What Redis holds: the store itself, how far its read models are, what waits for a person, what is being erased."""
+"""What Redis holds: the store itself, what waits for a person, what is being erased."""
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,23 +15,19 @@ from eunoe.console.known_log import KnownLog
 from eunoe.console.snapshot import (
     AtStage,
     Erasures,
-    Model,
-    ModelPartition,
-    Models,
     Queued,
     Review,
     Service,
     Store,
 )
 from eunoe.console.tail import Tail, reader
-from eunoe.operations.lag import GROUPS, Group
 from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending
 from eunoe.readmodels.review import NAME, ReviewNames, queue_of
 from eunoe.readmodels.store import ask
 from eunoe.runtime.installation import Installation, check_redis
 from eunoe.runtime.redis.connect import connect
+from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Watermark
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.codec import RECEIPTS
 from eunoe.schemas.errors import SchemaError
@@ -49,7 +45,7 @@ _REASONS: Final = frozenset({*(each.value for each in Reason), CONFLICT})
 
 
 @asynccontextmanager
-async def _store(settings: Settings) -> AsyncIterator[Redis]:
+async def store_of(settings: Settings) -> AsyncIterator[Redis]:
     redis = await connect(settings.redis)
     try:
         yield redis
@@ -68,7 +64,7 @@ class StoreSource:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Look]:
-        async with _store(self.settings) as redis:
+        async with store_of(self.settings) as redis:
             server = await redis.info("server")
 
             async def look() -> Store:
@@ -86,50 +82,6 @@ class StoreSource:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelsSource:
-    settings: Settings
-    known: KnownLog
-    name: PartName = "models"
-    asks: tuple[Service, ...] = (Service.REDIS,)
-    every: float = 1.0
-    deadline: float = 5.0
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Look]:
-        installation = await self.known.read()
-        async with _store(self.settings) as redis:
-
-            async def look() -> Models:
-                self.known.still(installation)
-                return Models(
-                    models=tuple([await model_of(redis, installation, each) for each in GROUPS]),
-                    max_lag=self.settings.max_read_lag / 1_000,
-                )
-
-            yield look
-
-
-async def model_of(redis: Redis, installation: Installation, group: Group) -> Model:
-    """Where the group's projection is in each partition."""
-    partitions = []
-    for number in range(installation.partitions):
-        prefix = Prefix(installation.log_id, Partition(number), group.model)
-        marks = await Watermark(redis, prefix).marks()
-        partitions.append(_model_partition(number, prefix.generation, marks, group.mark))
-    return Model(name=group.model, topic=installation.topic(group.topic), partitions=tuple(partitions))
-
-
-def _model_partition(number: int, generation: int, marks: Mapping[str, str], mark: str) -> ModelPartition:
-    position, caught_up = marks.get(mark), marks.get("caught_up_at")
-    return ModelPartition(
-        partition=number,
-        generation=generation,
-        position=None if position is None else int(position),
-        caught_up_at=None if caught_up is None else Millis(int(caught_up)),
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class ReviewSource:
     settings: Settings
     known: KnownLog
@@ -141,7 +93,7 @@ class ReviewSource:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Look]:
         installation = await self.known.read()
-        async with _store(self.settings) as redis:
+        async with store_of(self.settings) as redis:
 
             async def look() -> Review:
                 self.known.still(installation)
@@ -154,7 +106,7 @@ async def review_of(redis: Redis, installation: Installation) -> Review:
     """The queue over all tenants and partitions: counts and ages, no item."""
     items, counts, oldest = 0, Counter[str](), dict[str, Millis]()
     for number in range(installation.partitions):
-        prefix = Prefix(installation.log_id, Partition(number), NAME)
+        prefix = await GenerationStore(redis).serving(Prefix(installation.log_id, Partition(number), NAME))
         queue = await queue_of(redis, prefix)
         items += queue.items
         names, reasons = ReviewNames(prefix), sorted(queue.oldest)
@@ -182,7 +134,7 @@ class ErasuresSource:
     async def open(self) -> AsyncIterator[Look]:
         installation = await self.known.read()
         topic = installation.topic(Topic.RECEIPTS)
-        async with reader(self.settings) as consumer, _store(self.settings) as redis:
+        async with reader(self.settings) as consumer, store_of(self.settings) as redis:
             tail = Tail(consumer, topic, installation.partitions, RECEIPTS_SEEN, receipt_of)
 
             async def look() -> Erasures:

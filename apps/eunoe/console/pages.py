@@ -6,6 +6,7 @@ from importlib import resources
 from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from eunoe.console import words
 from eunoe.console.snapshot import Snapshot
@@ -48,7 +49,7 @@ class Pages:
             loader=FileSystemLoader(f"{FILES}/templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
         )
         self.environment.globals["glyphs"] = _GLYPHS
-        self.environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
+        self.environment.filters["coded"] = coded
 
     def render(self, name: str, snapshot: Snapshot) -> Rendering:
         """Raises ``KeyError`` for a page that is none."""
@@ -79,10 +80,18 @@ class Pages:
         return self.environment.from_string("{{ said }}").render(said=announcement(page))
 
 
+def coded(text: str) -> Markup:
+    """``text`` with what stands between backticks as code, everything escaped."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(each) if number % 2 else escape(each)
+        for number, each in enumerate(text.split("`"))
+    )
+
+
 def announcement(page: Page) -> str:
     """What is read aloud when it changes: the sections that need a look, without ages."""
     bad = [each.title for each in page.sections if each.state.tone is Tone.BAD]
     warned = [each.title for each in page.sections if each.state.tone is Tone.WARNING]
-    said = [f"{', '.join(bad)}: does not answer."] if bad else []
-    said += [f"{', '.join(warned)}: needs a look."] if warned else []
+    said = [f"Out of order: {', '.join(bad)}."] if bad else []
+    said += [f"Needs a look: {', '.join(warned)}."] if warned else []
     return " ".join(said) or "All figures are live."

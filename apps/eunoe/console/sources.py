@@ -3,7 +3,8 @@
 from eunoe.console.from_control import ControlSource
 from eunoe.console.from_lag import LagSource
 from eunoe.console.from_log import LettersSource, RefusalsSource, ThroughputSource
-from eunoe.console.from_redis import ErasuresSource, ModelsSource, ReviewSource, StoreSource
+from eunoe.console.from_models import ModelsSource
+from eunoe.console.from_redis import ErasuresSource, ReviewSource, StoreSource
 from eunoe.console.gatherer import Source
 from eunoe.console.known_log import KnownLog
 from eunoe.runtime.settings import Settings

@@ -68,7 +68,8 @@ def model(name: str, age: int | None = 400, topic: str = "memory-lifecycle") -> 
         name=name,
         topic=topic,
         partitions=tuple(
-            ModelPartition(partition=number, generation=1, position=110, caught_up_at=at) for number in range(2)
+            ModelPartition(partition=number, generation=1, role="serving", position=110, caught_up_at=at)
+            for number in range(2)
         ),
     )
 

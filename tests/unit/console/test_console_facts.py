@@ -146,6 +146,7 @@ NAMED = frozenset(
         "Throughput.log_id",
         "Store.version",
         "Store.mode",
+        "ModelPartition.role",
         "ModelPartition.digest",
         "Model.name",
         "Model.topic",

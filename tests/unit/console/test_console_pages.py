@@ -13,7 +13,7 @@ from eunoe.console.app import Console, make_app
 from eunoe.console.board import Board
 from eunoe.console.guard import POLICY
 from eunoe.console.live import VIEWERS
-from eunoe.console.pages import MENU, Pages, announcement
+from eunoe.console.pages import MENU, Pages, announcement, coded
 from eunoe.console.snapshot import Part, Problem, Snapshot
 from eunoe.console.views import PAGES
 from eunoe.schemas.ids import Millis
@@ -218,8 +218,12 @@ def test_one_rendering_serves_all_viewers_of_a_snapshot(snapshot: Snapshot) -> N
     assert pages.render("lag", replace(snapshot, version=8)) is pages.render("lag", pages.kept["lag"].snapshot)
 
 
+def test_commands_in_a_text_are_code_and_everything_is_escaped() -> None:
+    assert coded("run `eunoe <up>` & wait") == "run <code>eunoe &lt;up&gt;</code> &amp; wait"
+
+
 def test_what_is_read_aloud_has_no_ages(snapshot: Snapshot) -> None:
     assert announcement(PAGES["review"](snapshot)) == "All figures are live."
     problem = Problem(who="Redis", what="does not answer", since=Millis(snapshot.at - 12_000))
     gone = replace(snapshot, review=replace(snapshot.review, problem=problem))
-    assert announcement(PAGES["review"](gone)) == "Review queue: does not answer."
+    assert announcement(PAGES["review"](gone)) == "Out of order: Waiting for a person."

@@ -162,6 +162,26 @@ def test_a_digest_column_comes_with_the_first_digest(snapshot: Snapshot) -> None
     assert columns(with_digest)[-1] == "digest"
 
 
+def test_a_generation_that_is_being_built_stands_beside_the_one_that_serves(snapshot: Snapshot) -> None:
+    assert snapshot.models.value is not None
+    ledger, recall, review = snapshot.models.value.models
+    first = recall.partitions[0]
+    building = replace(first, generation=2, role="being built", position=7, caught_up_at=None)
+    both = replace(recall, partitions=(first, building, *recall.partitions[1:]))
+    taken = replace(snapshot, models=Part(value=Models(models=(ledger, both, review), max_lag=60.0)))
+    (section,) = models.page(taken).sections
+    folded = section.blocks[1]
+    assert isinstance(folded, Folded)
+    assert (folded.badge.words, folded.open) == ("fresh", True)
+    assert folded.facts[:2] == ("generation 1 in use", "2 being built")
+    assert [(row[1].text, row[2].text, row[3].text) for row in folded.table.rows] == [
+        ("fresh", "1", "110"),
+        ("being built", "2", "7"),
+        ("fresh", "1", "110"),
+    ]
+    assert models.serving(taken.models.value, taken.at).tone is Tone.OK  # type: ignore[arg-type]  # it was given one
+
+
 def _table(block: object) -> Table:
     assert isinstance(block, Folded)
     return block.table

@@ -41,7 +41,7 @@ def page(snapshot: Snapshot) -> Page:
         )
     section = Section(
         id="switches",
-        title="Switches",
+        title="In force",
         state=state_of(part, snapshot.at),
         lead=_LEAD,
         blocks=blocks,

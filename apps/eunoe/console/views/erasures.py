@@ -42,7 +42,7 @@ def page(snapshot: Snapshot) -> Page:
         )
     section = Section(
         id="erasures",
-        title="Erasures",
+        title="In progress",
         state=state_of(part, now),
         lead=_LEAD,
         blocks=blocks,

@@ -17,7 +17,7 @@ TONES: Final = {
 SHOWN: Final = 64
 """Partitions in one table; those that need looking at come first."""
 _COLUMNS: Final = (
-    Column("partition", right=True),
+    Column("partition"),
     Column("status"),
     Column("waiting", right=True),
     Column("oldest", right=True),
@@ -107,7 +107,7 @@ def _row(each: PartitionLag) -> tuple[Cell, ...]:
         *(words.NONE if mark is None else words.number(mark) for mark in (each.committed, each.stored, each.gap)),
     )
     return (
-        Cell(str(each.partition), right=True),
+        Cell(str(each.partition)),
         Cell(each.status, badge=TONES.get(each.status, Tone.UNKNOWN), note=each.reason),
         *(Cell(figure, right=True) for figure in figures),
         Cell(each.owner or "nobody", code=each.owner is not None),

@@ -8,8 +8,8 @@ from eunoe.console.snapshot import Letter, Letters, Snapshot
 from eunoe.console.view import Cell, Column, Page, Section, Table, state_of
 
 _LEAD: Final = (
-    "Records of memory-events that could not be judged: the newest of each partition. They are sealed, and gone after "
-    "14 days."
+    "Records of memory-events that could not be judged, the newest of each partition. They are sealed; what is told "
+    "of them is why, and where they lay."
 )
 MEANING: Final = {
     "undecodable": "a stray writer",
@@ -26,7 +26,7 @@ def page(snapshot: Snapshot) -> Page:
     blocks = () if part.value is None else (_by_reason(part.value), _newest(part.value, now))
     section = Section(
         id="letters",
-        title="Dead letters",
+        title="Kept for 14 days",
         state=state_of(part, now),
         lead=_LEAD,
         blocks=blocks,
@@ -60,7 +60,7 @@ def _newest(found: Letters, now: int) -> Table:
         ),
         rows=tuple(_row(each, now) for each in found.letters),
         empty="No dead letters.",
-        more=f"{words.many(found.kept, 'offset')} on the topic." if found.kept else "",
+        more=f"{words.many(found.kept, 'offset')} on the topic, transaction markers among them." if found.kept else "",
     )
 
 

@@ -3,16 +3,21 @@
 from typing import Final
 
 from eunoe.console import words
+from eunoe.console.from_models import BUILDING, FROZEN, KEPT, SERVING
 from eunoe.console.snapshot import Model, ModelPartition, Models, Snapshot
 from eunoe.console.view import Badge, Cell, Column, Folded, Page, Section, Table, Tone, state_of, worst
 
 _FRESH_S: Final = 5.0
 """A projector says once a second that it is at the end; some of these may be missed."""
 _LEAD: Final = (
-    "A generation is a whole copy of a read model; the one that serves is shown. The ledger is the decider's own and "
-    "is caught up before anything is decided, so it keeps no such time."
+    "A generation is a whole copy of a read model; readers are answered from the one that serves. Two of the same "
+    "position hold the same if their digests are equal. The ledger is the decider's own and is caught up before "
+    "anything is decided, so it keeps no time of its own."
 )
+_BADGES: Final = {BUILDING: Tone.WARNING, KEPT: Tone.PLAIN, FROZEN: Tone.PLAIN}
 LEDGER: Final = "ledger"
+SHOWN: Final = 64
+"""Rows of one table."""
 
 
 def page(snapshot: Snapshot) -> Page:
@@ -22,7 +27,7 @@ def page(snapshot: Snapshot) -> Page:
         blocks = tuple(_model(each, part.value.max_lag, snapshot.at) for each in part.value.models)
     section = Section(
         id="models",
-        title="Read models",
+        title="Generations and freshness",
         state=state_of(part, snapshot.at),
         lead=_LEAD,
         blocks=blocks,
@@ -48,7 +53,9 @@ def freshness(each: ModelPartition, max_lag: float, now: int) -> Badge:
 def serving(models: Models, now: int) -> Badge:
     """The least fresh of all that readers are answered from."""
     found = {
-        each.name: worst(tuple(freshness(one, models.max_lag, now).tone for one in each.partitions))
+        each.name: worst(
+            tuple(freshness(one, models.max_lag, now).tone for one in each.partitions if one.role == SERVING)
+        )
         for each in models.models
         if each.name != LEDGER
     }
@@ -60,56 +67,81 @@ def serving(models: Models, now: int) -> Badge:
     return Badge(tone, f"{', '.join(names)} {said}")
 
 
+def _badge(model: Model, each: ModelPartition, max_lag: float, now: int) -> Badge:
+    if each.role != SERVING:
+        return Badge(_BADGES.get(each.role, Tone.PLAIN), each.role)
+    return Badge(Tone.PLAIN, "decider's own") if model.name == LEDGER else freshness(each, max_lag, now)
+
+
 def _model(model: Model, max_lag: float, now: int) -> Folded:
-    ledger = model.name == LEDGER
-    badges = [
-        Badge(Tone.PLAIN, "decider's own") if ledger else freshness(each, max_lag, now) for each in model.partitions
-    ]
-    tone = worst(tuple(each.tone for each in badges))
-    said = next((each.words for each in badges if each.tone is tone), words.UNKNOWN)
-    generations = sorted({each.generation for each in model.partitions})
-    several = "generations " if len(generations) > 1 else "generation "
-    facts = [several + ", ".join(map(str, generations)), f"folds {model.topic}"]
-    if not ledger:
-        facts.append(f"at its end {words.ago(now, _oldest(model))}")
+    badges = [_badge(model, each, max_lag, now) for each in model.partitions]
+    serves = [badge for each, badge in zip(model.partitions, badges, strict=True) if each.role == SERVING]
+    tone = worst(tuple(each.tone for each in serves))
+    said = next((each.words for each in serves if each.tone is tone), words.UNKNOWN)
     return Folded(
         id=f"model-{model.name}",
         title=model.name,
         badge=Badge(tone, said),
-        facts=tuple(facts),
+        facts=_facts(model, now),
         table=_table(model, badges, now),
-        open=tone in (Tone.WARNING, Tone.BAD),
+        open=tone in (Tone.WARNING, Tone.BAD) or any(each.role == BUILDING for each in model.partitions),
     )
 
 
-def _oldest(model: Model) -> int | None:
-    known = [each.caught_up_at for each in model.partitions]
-    return None if None in known else min((each or 0 for each in known), default=None)
+def _facts(model: Model, now: int) -> tuple[str, ...]:
+    serving = [each for each in model.partitions if each.role == SERVING]
+    numbers = sorted({each.generation for each in serving})
+    facts = [f"{'generation' if len(numbers) == 1 else 'generations'} {', '.join(map(str, numbers))} in use"]
+    others = sorted({(each.generation, each.role) for each in model.partitions if each.role != SERVING})
+    facts += [f"{number} {role}" for number, role in others]
+    counts = [each.items for each in serving if each.items is not None]
+    if counts:
+        facts.append(f"{words.number(sum(counts))} items")
+    if model.name != LEDGER:
+        known = [each.caught_up_at for each in serving]
+        oldest = None if None in known else min((each or 0 for each in known), default=None)
+        facts.append(f"at its end {words.ago(now, oldest)}")
+    return (*facts, f"folds {model.topic}")
 
 
 def _table(model: Model, badges: list[Badge], now: int) -> Table:
     digests = any(each.digest is not None for each in model.partitions)
     columns = [
-        Column("partition", right=True),
-        Column("freshness"),
+        Column("partition"),
+        Column("state"),
         Column("generation", right=True),
         Column("position", right=True),
         Column("last at the end", right=True),
     ]
     if digests:
-        columns.append(Column("digest"))
-    rows = tuple(_row(each, badge, now, digests) for each, badge in zip(model.partitions, badges, strict=True))
+        columns += [Column("items", right=True), Column("digest")]
+    rows = [_row(each, badge, now, digests) for each, badge in zip(model.partitions, badges, strict=True)]
+    left = len(rows) - SHOWN
     return Table(
-        caption=f"Partitions of the read model {model.name}", columns=tuple(columns), rows=rows, empty="No partitions."
+        caption=f"Partitions of the read model {model.name}",
+        columns=tuple(columns),
+        rows=tuple(rows[:SHOWN]),
+        empty="No partitions.",
+        more=f"{words.many(left, 'more row')}" if left > 0 else "",
     )
 
 
 def _row(each: ModelPartition, badge: Badge, now: int, digests: bool) -> tuple[Cell, ...]:
     cells = (
-        Cell(str(each.partition), right=True),
+        Cell(str(each.partition)),
         Cell(badge.words, badge=badge.tone),
         Cell(str(each.generation), right=True),
-        Cell(words.NONE if each.position is None else words.number(each.position), right=True),
+        Cell(_figure(each.position), right=True),
         Cell(words.NONE if each.caught_up_at is None else words.ago(now, each.caught_up_at), right=True),
     )
-    return (*cells, Cell(each.digest or words.NONE, code=True)) if digests else cells
+    if not digests:
+        return cells
+    return (
+        *cells,
+        Cell(_figure(each.items), right=True),
+        Cell(each.digest or words.NONE, code=each.digest is not None),
+    )
+
+
+def _figure(value: int | None) -> str:
+    return words.NONE if value is None else words.number(value)

@@ -33,7 +33,7 @@ def page(snapshot: Snapshot) -> Page:
         )
     section = Section(
         id="review",
-        title="Review queue",
+        title="Waiting for a person",
         state=state_of(part, now),
         lead=_LEAD,
         blocks=blocks,
