@@ -11,7 +11,8 @@ no key, `MissingSecret`, and `NotSent` where Kafka does not take the record.
 
 import secrets as random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import replace as replace_asked
+from functools import partial
 from typing import Final, Self
 
 from msgspec.structs import replace
@@ -24,9 +25,10 @@ from eunoe.producers.drafts import check_asked, place, seal
 from eunoe.producers.errors import KeyRefused, NotSent, TooLarge
 from eunoe.producers.key_requests import KeyRequests, OutcomeSource
 from eunoe.producers.proposal import Asked, Placed, Proposal
+from eunoe.producers.sent import Again, Sent, waited
 from eunoe.runtime.clock import Clock, SystemClock
 from eunoe.runtime.installation import Installation
-from eunoe.runtime.publish import CommandPublisher, Delivery
+from eunoe.runtime.publish import CommandPublisher
 from eunoe.runtime.settings import Settings
 from eunoe.runtime.signing import EnvelopeMaker, RecordTooLarge, Signers
 from eunoe.schemas.commands import (
@@ -50,29 +52,6 @@ from eunoe.schemas.policy import Policy
 
 ALONE: Final = Asked()
 """A request of its own, part of nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """A command on its way. ``memory_id``: of the record that it would create."""
-
-    command_id: CommandId
-    tenant: TenantId
-    memory_id: MemoryId | None
-    _delivery: Delivery
-    _outcomes: OutcomeSource | None
-
-    async def written(self) -> CommandId:
-        """Returns when Kafka has it on all in-sync replicas. Raises `NotSent`."""
-        await self._delivery.written()
-        return self.command_id
-
-    async def outcome(self, timeout: float) -> Outcome:
-        """What became of it. Raises `CallerError` for ``timeout``, `NotSent`, or what the source raises after so many
-        seconds: nothing is known then, and asking again or sending again under the same command id is safe."""
-        checks.seconds("timeout", timeout)
-        await self._delivery.written()
-        return await _waited(self._outcomes, self.tenant, self.command_id, timeout)
 
 
 class MemoryProducer:
@@ -142,7 +121,7 @@ class MemoryProducer:
         command = RememberMemory(
             tenant=placed.tenant, draft=draft, expected_version=expected_version, idempotency=hashed
         )
-        return await self._send(command, asked, draft.memory_id)
+        return await self._send(command, asked, draft.memory_id, partial(self._anew, placed, command, asked))
 
     async def correct(
         self, new: Proposal | Placed, asked: Asked = ALONE, *, supersedes: MemoryId, expected_version: int
@@ -158,7 +137,7 @@ class MemoryProducer:
             expected_version=expected_version,
             idempotency=hashed,
         )
-        return await self._send(command, asked, draft.memory_id)
+        return await self._send(command, asked, draft.memory_id, partial(self._anew, placed, command, asked))
 
     # One record.
 
@@ -219,7 +198,7 @@ class MemoryProducer:
     async def outcome(self, tenant: TenantId, command_id: CommandId, timeout: float) -> Outcome:
         """What became of a command that was sent before. Raises what the source raises after ``timeout`` seconds."""
         checks.seconds("timeout", timeout)
-        return await _waited(self._outcomes, tenant, command_id, timeout)
+        return await waited(self._outcomes, tenant, command_id, timeout)
 
     async def _sealed(self, new: Proposal | Placed, asked: Asked) -> tuple[Placed, Draft, bytes]:
         placed = self.place(new) if isinstance(new, Proposal) else new
@@ -227,6 +206,17 @@ class MemoryProducer:
         keys = await self._keys.tenant(placed.tenant)
         cipher = await self._cipher(placed, keys)
         return placed, seal(placed, keys, cipher), keys.idempotency_hash(_key_of(asked))
+
+    async def _anew(self, placed: Placed, refused: RememberMemory | CorrectMemory, asked: Asked) -> Sent | None:
+        """The refused record under the keys that are open now; None where it was sealed under these (see `Again`)."""
+        old = refused.draft
+        self._keyring.evict_subject(placed.tenant, old.subject)
+        keys = await self._keys.tenant(placed.tenant)
+        cipher = await self._cipher(placed, keys)
+        if cipher.key_id == old.key_id:
+            return None
+        command = replace(refused, draft=seal(placed, keys, cipher))
+        return await self._send(command, replace_asked(asked, command_id=None), old.memory_id)
 
     async def _cipher(self, placed: Placed, keys: TenantKeys) -> DataCipher:
         """What seals it. A refused month is told as what the author gave: the field that the month comes from."""
@@ -259,7 +249,9 @@ class MemoryProducer:
         sent = await self._send(request, ALONE)
         return await sent.written()
 
-    async def _send(self, command: Command, asked: Asked, memory_id: MemoryId | None = None) -> Sent:
+    async def _send(
+        self, command: Command, asked: Asked, memory_id: MemoryId | None = None, again: Again | None = None
+    ) -> Sent:
         command_id = asked.command_id or CommandId(new_id())
         try:
             delivery = await self._publisher.submit(
@@ -277,17 +269,12 @@ class MemoryProducer:
             memory_id=memory_id,
             _delivery=delivery,
             _outcomes=self._outcomes,
+            _again=again,
         )
 
 
 def _key_of(asked: Asked) -> str:
     return random.token_hex(16) if asked.idempotency_key is None else asked.idempotency_key
-
-
-async def _waited(source: OutcomeSource | None, tenant: TenantId, command_id: CommandId, timeout: float) -> Outcome:
-    if source is None:
-        raise RuntimeError("this producer was made without an OutcomeSource")
-    return await source.wait(tenant, command_id, timeout)
 
 
 __all__ = ["Asked", "MemoryProducer", "NotSent", "Placed", "Proposal", "Sent"]
