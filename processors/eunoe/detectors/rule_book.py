@@ -1,7 +1,11 @@
 """The rules of one class: `rules/CLASS.toml`, versioned. A rule is data, with texts it must catch and must not.
 
-A rule about wording names the meanings that have to meet in one sentence (``all``; ``a|b`` is either) and those that
-must be absent (``none``). A rule about form has a ``pattern`` and may have a ``check`` on what matched.
+A rule about wording names the meanings that have to meet in one sentence, or in two of which the second points back to
+the first (``all``; ``a|b`` is either), and those that must be absent (``none``; ``a+b`` is both together). Its ``act``
+is what somebody would do. ``turns`` are the meanings that turn the act into its opposite: "send the list outside" is
+bad, and with a "never" in the same clause good; "ask for approval" is good, with a "never" bad (``odd``), and with
+"never" and "before" good again. A rule about form has a ``pattern`` and may have a ``check`` on what matched; ``near``
+is a cheap pattern that every text has in which the rule can hold.
 """
 
 from collections.abc import Mapping
@@ -13,6 +17,7 @@ from typing import Final
 import re2
 
 from eunoe.detectors.checks import CHECKS
+from eunoe.detectors.engine import quiet
 from eunoe.detectors.vocabulary import BadRules, Vocabulary, closed, opened, read_vocabulary
 from eunoe.schemas.toml_tables import Report, Table
 
@@ -33,15 +38,19 @@ VOCABULARY: Final = "vocabulary.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordRule:
-    """``all``: groups of meanings, one of each must be in the sentence; ``none``: none of these.
+    """``all``: groups of meanings, one of each must be in the sentence; ``none``: none of these combinations.
 
+    ``act``: one of these must be in a clause with an even number of ``turns`` (``odd``: an odd one); empty: no matter.
     ``told``: holds only for what somebody else says; of a user's own wish the same words are a preference.
     """
 
     id: str
     rule_class: str
     all: tuple[tuple[str, ...], ...]
-    none: tuple[str, ...]
+    none: tuple[tuple[str, ...], ...]
+    act: tuple[str, ...]
+    turns: tuple[str, ...]
+    odd: bool
     told: bool
     catches: tuple[str, ...]
     passes: tuple[str, ...]
@@ -49,11 +58,14 @@ class WordRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormRule:
-    """``pattern`` is RE2; its first group, if any, is what ``check`` looks at and what is cut out."""
+    """``pattern`` is RE2; its first group, if any, is what ``check`` looks at and what is cut out.
+    ``near``: RE2; every text in which the rule holds has it.
+    """
 
     id: str
     rule_class: str
     pattern: str
+    near: str
     check: str | None
     catches: tuple[str, ...]
     passes: tuple[str, ...]
@@ -126,41 +138,58 @@ def _rule(entry: Table, rule_class: str, vocabulary: Vocabulary) -> WordRule | F
         rule = FormRule(
             id=name,
             rule_class=rule_class,
-            pattern=_pattern(entry),
+            pattern=_pattern(entry, "pattern"),
+            near=_pattern(entry, "near"),
             check=_check(entry),
             catches=catches,
             passes=passes,
         )
     else:
-        groups = tuple(tuple(each.split("|")) for each in entry.names("all", required=True))
-        none = entry.names("none", required=False)
-        if not groups:
-            entry.problem("all", f"rule {name!r} needs a meaning or a pattern")
-        for meaning in (*(each for group in groups for each in group), *none):
-            if meaning not in vocabulary.patterns:
-                entry.problem("all", f"rule {name!r}: {meaning!r} is not in {VOCABULARY}")
-        told = entry.flag("told", False)
-        rule = WordRule(
-            id=name, rule_class=rule_class, all=groups, none=none, told=told, catches=catches, passes=passes
-        )
+        rule = _worded(entry, name, rule_class, vocabulary, catches, passes)
     entry.close()
     return rule
 
 
-def _pattern(entry: Table) -> str:
-    pattern = entry.text("pattern")
+def _worded(
+    entry: Table,
+    name: str,
+    rule_class: str,
+    vocabulary: Vocabulary,
+    catches: tuple[str, ...],
+    passes: tuple[str, ...],
+) -> WordRule:
+    groups = tuple(tuple(each.split("|")) for each in entry.names("all", required=True))
+    if not groups:
+        entry.problem("all", f"rule {name!r} needs a meaning or a pattern")
+    rule = WordRule(
+        id=name,
+        rule_class=rule_class,
+        all=groups,
+        none=tuple(tuple(each.split("+")) for each in entry.names("none", required=False)),
+        act=entry.names("act", required=False),
+        turns=entry.names("turns", required=False),
+        odd=entry.flag("odd", False),
+        told=entry.flag("told", False),
+        catches=catches,
+        passes=passes,
+    )
+    used = (*(each for group in (*groups, *rule.none) for each in group), *rule.act, *rule.turns)
+    for meaning in used:
+        if meaning not in vocabulary.meanings:
+            entry.problem("all", f"rule {name!r}: {meaning!r} is not in {VOCABULARY}")
+    if rule.turns and not rule.act:
+        entry.problem("turns", f"rule {name!r} has nothing that is turned: no act")
+    return rule
+
+
+def _pattern(entry: Table, key: str) -> str:
+    pattern = entry.text(key)
     try:
-        re2.compile(pattern, _quiet())
+        re2.compile(pattern, quiet())
     except re2.error:
-        entry.problem("pattern", "not a pattern that RE2 takes")
+        entry.problem(key, "not a pattern that RE2 takes")
         return ""
     return pattern
-
-
-def _quiet() -> re2.Options:
-    options = re2.Options()
-    options.log_errors = False
-    return options
 
 
 def _check(entry: Table) -> str | None:

@@ -1,11 +1,10 @@
 """Our own detector: the rule book over the text of a candidate.
 
-Rules about wording look at one sentence at a time: one pass gives the meanings that are in it as bits, and a rule is a
-few comparisons of bits. Rules about form look at the text as it was written (letter case tells a secret from a word),
-and, where it is disguised, at its folded form and at what is hidden in it.
+Rules about wording ask first whether the words for them are there at all, which they are not in most texts, and only
+then read sentence by sentence (`reading`). Rules about form look at the text as it was written (letter case tells a
+secret from a word), and, where it is disguised, at its folded form and at what is hidden in it.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,28 +13,47 @@ from typing import Any, Final
 import re2
 
 from eunoe.detectors.checks import CHECKS
-from eunoe.detectors.engine import PatternSet
+from eunoe.detectors.engine import PatternSet, quiet
 from eunoe.detectors.folding import hidden, visible
+from eunoe.detectors.lexicon import Lexicon
 from eunoe.detectors.protocol import MARK, Examined
+from eunoe.detectors.reading import Sentence, Told, sentences, tokens_of
 from eunoe.detectors.rule_book import FormRule, RuleBook, WordRule, rule_book
+from eunoe.detectors.vocabulary import Vocabulary
 from eunoe.schemas.values import SourceKind
 
 NAME: Final = "text"
 _OWN: Final = frozenset({SourceKind.USER_EXPLICIT, SourceKind.SYSTEM})
 SOURCE: Final = "source: "
 """Stands before the address of a source in what rules about form read."""
-_SENTENCES: Final = re.compile(r"(?<=[.!?])(?=[ \n])")
+BACK: Final = "it"
+"""The meaning that points back to the sentence before."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """A rule about wording as bits: one of each of ``all`` must be there, none of ``none``."""
+    """A rule about wording as bits; see `eunoe.detectors.rule_book.WordRule`."""
 
     id: str
     rule_class: str
     all: tuple[int, ...]
-    none: int
+    none: tuple[int, ...]
+    act: int
+    turns: tuple[int, ...]
+    odd: bool
     told: bool
+
+    def holds(self, mask: int, clauses: tuple[int, ...]) -> bool:
+        """In a sentence of these clauses."""
+        for group in self.all:
+            if not mask & group:
+                return False
+        for each in self.none:
+            if mask & each == each:
+                return False
+        return not self.act or any(
+            clause & self.act and sum(clause & turn != 0 for turn in self.turns) % 2 == self.odd for clause in clauses
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +78,14 @@ class TextDetector:
     name: Final = NAME
 
     def __init__(self, book: RuleBook) -> None:
-        meanings = {meaning: 1 << at for at, meaning in enumerate(book.vocabulary.patterns)}
-        self._meanings = PatternSet(tuple(book.vocabulary.patterns.values()))
-        self._forms_set = PatternSet(tuple(each.pattern for each in book.forms))
-        self._words = tuple(_bits(each, meanings) for each in book.words)
+        self._lexicon = Lexicon(book.vocabulary)
+        self._told = _told(book.vocabulary)
+        self._back = book.vocabulary.bit(BACK)
+        self._words = tuple(_bits(each, book.vocabulary) for each in book.words)
         self._forms = tuple(_form(each) for each in book.forms)
+        nears = sorted({each.near for each in book.forms})
+        self._near = PatternSet(nears)
+        self._forms_near = tuple(_near([each for each in book.forms if each.near == near]) for near in nears)
         self.rules = frozenset([each.rule_class for each in book.words] + [each.rule_class for each in book.forms])
 
     def examine(self, examined: Examined) -> frozenset[str]:
@@ -75,10 +96,12 @@ class TextDetector:
         """Id and class of every rule that holds, possibly more than once; for whoever writes rules."""
         yield from self._worded(examined.folded, examined.source_kind not in _OWN)
         for text in _forms_of(examined):
-            mask = self._forms_set.matching(text)
-            for at, form in enumerate(self._forms):
-                if mask >> at & 1 and next(form.spans(text), None) is not None:
-                    yield form.id, form.rule_class
+            data = text.encode("utf-8", "replace")
+            for near in self._near.matching(data):
+                patterns, forms = self._forms_near[near]
+                for at in patterns.matching(data):
+                    if next(forms[at].spans(text), None) is not None:
+                        yield forms[at].id, forms[at].rule_class
 
     def redact(self, text: str, rules: frozenset[str]) -> str:
         """Cuts what has a form. Wording has no place of its own: what still holds then is for the caller to see."""
@@ -89,15 +112,26 @@ class TextDetector:
         return text
 
     def _worded(self, folded: str, told: bool) -> Iterator[tuple[str, str]]:
-        whole = self._meanings.matching(folded)
-        rules = [each for each in self._words if (told or not each.told) and all(whole & group for group in each.all)]
+        tokens = tokens_of(folded, self._lexicon)
+        words = self._lexicon.words(tokens)
+        possible = 0
+        for word in words:
+            if word is not None:
+                possible |= word.mask
+        rules = [rule for rule in self._words if all(map(possible.__and__, rule.all)) and (told or not rule.told)]
         if not rules:
             return
-        sentences = _SENTENCES.split(folded)
-        masks = [whole] if len(sentences) == 1 else [self._meanings.matching(each) for each in sentences]
-        for rule in rules:
-            if any(not mask & rule.none and all(mask & group for group in rule.all) for mask in masks):
-                yield rule.id, rule.rule_class
+        before: Sentence | None = None
+        for sentence in sentences(tokens, words, self._lexicon, self._told):
+            for rule in rules:
+                if rule.holds(sentence.mask, sentence.clauses):
+                    yield rule.id, rule.rule_class
+            if before is not None and sentence.mask & self._back:
+                mask, clauses = before.mask | sentence.mask, before.clauses + sentence.clauses
+                for rule in rules:
+                    if rule.act and rule.holds(mask, clauses):
+                        yield rule.id, rule.rule_class
+            before = sentence
 
 
 def text_detector() -> TextDetector:
@@ -105,13 +139,45 @@ def text_detector() -> TextDetector:
     return TextDetector(rule_book())
 
 
-def _bits(rule: WordRule, meanings: dict[str, int]) -> _Words:
-    groups = tuple(sum({meanings[each] for each in group}) for group in rule.all)
-    return _Words(rule.id, rule.rule_class, groups, sum({meanings[each] for each in rule.none}), rule.told)
+def _bits(rule: WordRule, vocabulary: Vocabulary) -> _Words:
+    bit = vocabulary.bit
+    return _Words(
+        rule.id,
+        rule.rule_class,
+        tuple(_any(group, vocabulary) for group in rule.all),
+        tuple(_any(each, vocabulary) for each in rule.none),
+        _any(rule.act, vocabulary),
+        tuple(bit(each) for each in rule.turns),
+        rule.odd,
+        rule.told,
+    )
+
+
+def _any(meanings: tuple[str, ...], vocabulary: Vocabulary) -> int:
+    return sum(vocabulary.bit(each) for each in set(meanings))
+
+
+def _told(vocabulary: Vocabulary) -> Told:
+    bit = vocabulary.bit
+    return Told(
+        prohibit=bit("prohibit"),
+        reported=bit("reported"),
+        mention=bit("mention"),
+        order=_any(("send", "reveal", "skip", "disregard", "grant", "approve", "order", "pretend"), vocabulary),
+        covers=(
+            (_any(("idle", "lift", "skip", "disregard", "without", "autoapprove"), vocabulary), bit("prohibit")),
+            (bit("always"), bit("until")),
+            (bit("prohibit"), bit("may")),
+        ),
+    )
 
 
 def _form(rule: FormRule) -> _Form:
-    return _Form(rule.id, rule.rule_class, re2.compile(rule.pattern), rule.check)
+    return _Form(rule.id, rule.rule_class, re2.compile(rule.pattern, quiet()), rule.check)
+
+
+def _near(forms: list[FormRule]) -> tuple[PatternSet, tuple[_Form, ...]]:
+    return PatternSet([each.pattern for each in forms]), tuple(map(_form, forms))
 
 
 def _forms_of(examined: Examined) -> Iterator[str]:

@@ -1,33 +1,16 @@
 """The words that rules are made of: `rules/vocabulary.toml`, by meaning and language.
 
-A meaning ("send", "always", "password") has phrases in each language, so a rule made of meanings holds in all of
-them. Phrases are RE2 patterns with four abbreviations: a space is any space or border of fields, ``*`` the rest of a
-word, ``...`` up to 40 characters of the same sentence, ``{name}`` any phrase of that macro in the same language;
-``{do}`` is where a command may begin: the beginning of a sentence, after punctuation, or after a word of ``do``. A
-phrase stands between borders of words, except in languages that write none.
+A meaning ("send", "always", "password") has phrases in each language, so a rule made of meanings holds in all of them.
+How to write a phrase: `eunoe.detectors.phrases`. `[commanding]` are the words behind which a command may begin.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from eunoe.detectors.engine import BadPattern, PatternSet
-from eunoe.detectors.folding import fold_pattern
+from eunoe.detectors.folding import fold
+from eunoe.detectors.phrases import BadPhrase, Sequence, sequences
 from eunoe.schemas.toml_source import NotToml, read_toml
 from eunoe.schemas.toml_tables import Problem, Report, Table
-
-_BORDER: Final = r"[\x00-/:-@\[-^`{-\x7f]"
-_BEGIN: Final = r"(?:^ |[.!?:;,>\"'(*\n-] ?"
-_MACRO: Final = re.compile(r"\{([a-z_]+)\}")
-_UNSPACED: Final = frozenset({"ja", "zh"})
-_LETTERS: Final = {
-    "ru": "[\\x{430}-\\x{45f}]*",
-    "ar": "[\\x{620}-\\x{64a}]*",
-}
-_GAP: Final = r"[^.!?\n]{0,40}"
-_CLITICS: Final = "(?:و|ف|ل|ب|ال|وال|بال|لل|وب|ول)?"
-DO: Final = "do"
 
 
 class BadRules(ValueError):
@@ -43,11 +26,21 @@ class BadRules(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """``patterns`` by meaning: one RE2 pattern for all its phrases."""
+    """``meanings`` in the order of the file; ``phrases``: each with the bits of its meanings, bit i is meaning i.
+
+    ``kinds``: of a word, a stem or an ending the kinds (``<text>``) it is of.
+    """
 
     version: int
-    patterns: Mapping[str, str]
+    meanings: tuple[str, ...]
+    phrases: Mapping[Sequence, int]
+    kinds: Mapping[str, frozenset[str]]
+    commanding: frozenset[str]
     languages: frozenset[str]
+
+    def bit(self, meaning: str) -> int:
+        """0 for a meaning that it does not have."""
+        return 1 << self.meanings.index(meaning) if meaning in self.meanings else 0
 
 
 def read_vocabulary(file: str, data: bytes) -> Vocabulary:
@@ -55,24 +48,41 @@ def read_vocabulary(file: str, data: bytes) -> Vocabulary:
     report = opened(file, data)
     root = Table(report, (), report.source.values)
     version = root.integer("version", 1)
-    macros = {name: _phrases(table) for name, table in root.tables("macros")}
-    patterns: dict[str, str] = {}
+    commanding = _phrases(root.table("commanding"))
+    meanings: list[str] = []
+    phrases: dict[Sequence, int] = {}
     languages: set[str] = set()
     for name, table in root.tables("words"):
-        alternatives: list[str] = []
-        for language, phrases in _phrases(table).items():
+        bit = 1 << len(meanings)
+        meanings.append(name)
+        for language, each in _sequences(table, f"words.{name}"):
             languages.add(language)
-            for phrase in phrases:
-                unknown = [each for each in _MACRO.findall(phrase) if language not in macros.get(each, {})]
-                if unknown:
-                    table.problem(language, f"words.{name}.{language}: no macro {unknown[0]!r} in this language")
-                    continue
-                alternatives.append(_pattern(phrase, language, macros))
-        patterns[name] = "|".join(alternatives)
-        _check(table, name, patterns[name])
+            phrases[each] = phrases.get(each, 0) | bit
+    kinds: dict[str, set[str]] = {}
+    for name, table in root.tables("kinds", required=False):
+        for _, each in _sequences(table, f"kinds.{name}"):
+            for word in each.words:
+                kinds.setdefault(word, set()).add(f"<{name}>")
     root.close()
     closed(report)
-    return Vocabulary(version=version, patterns=patterns, languages=frozenset(languages))
+    return Vocabulary(
+        version=version,
+        meanings=tuple(meanings),
+        phrases=phrases,
+        kinds={word: frozenset(found) for word, found in kinds.items()},
+        commanding=frozenset(fold(word).strip() for words in commanding.values() for word in words),
+        languages=frozenset(languages),
+    )
+
+
+def _sequences(table: Table, name: str) -> Iterator[tuple[str, Sequence]]:
+    for language, texts in _phrases(table).items():
+        for text in texts:
+            try:
+                for each in sequences(text):
+                    yield language, each
+            except BadPhrase as error:
+                table.problem(language, f"{name}.{language}: {text!r}: {error}")
 
 
 def opened(file: str, data: bytes) -> Report:
@@ -89,44 +99,7 @@ def closed(report: Report) -> None:
         raise BadRules(tuple(report.problems))
 
 
-def _check(table: Table, name: str, pattern: str) -> None:
-    try:
-        PatternSet([pattern])
-    except BadPattern:
-        table.problem(next(iter(table), name), f"words.{name}: not a pattern that RE2 takes")
-
-
 def _phrases(table: Table) -> Mapping[str, tuple[str, ...]]:
     found = {language: table.names(language, required=True) for language in table}
     table.close()
     return found
-
-
-def _pattern(phrase: str, language: str, macros: Mapping[str, Mapping[str, tuple[str, ...]]]) -> str:
-    text = fold_pattern(phrase)
-    start = "" if text.startswith("{" + DO + "}") or language in _UNSPACED else _BORDER
-    if language == "ar" and start:
-        start += _CLITICS
-    end = "" if text.endswith("*") or language in _UNSPACED else _BORDER
-    return start + "(?:" + "".join(_translated(text, language, macros)) + ")" + end
-
-
-def _translated(text: str, language: str, macros: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Iterator[str]:
-    at = 0
-    for found in _MACRO.finditer(text):
-        yield _abbreviated(text[at : found.start()], language)
-        at = found.end()
-        words = "|".join(_abbreviated(fold_pattern(each), language) for each in macros[found[1]][language])
-        if found[1] != DO or language in _UNSPACED:
-            yield f"(?:{words})"
-        else:
-            clitics = _CLITICS if language == "ar" else ""
-            yield f"{_BEGIN}|{_BORDER}{clitics}(?:{words}) ){clitics}"
-            at += text.startswith(" ", at)
-    yield _abbreviated(text[at:], language)
-
-
-def _abbreviated(text: str, language: str) -> str:
-    text = text.replace(" ... ", "...").replace("...", "\0")
-    text = text.replace("*", _LETTERS.get(language, "[a-z]*")).replace(" ", "[ \\n]")
-    return text.replace("\0", _GAP if language in _UNSPACED else f"{_BORDER}(?:{_GAP}{_BORDER})?")

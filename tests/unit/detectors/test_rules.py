@@ -23,7 +23,7 @@ PLAIN = {
 }
 VOCABULARY = b"""
 version = 1
-[macros.do]
+[commanding]
 en = ["please"]
 [words.send]
 en = ["send"]
@@ -124,7 +124,7 @@ def test_the_half_that_the_rules_were_written_against_is_told_apart() -> None:
             "fly",
         ),
         (
-            'version = 1\nclass = "routing"\n[[rule]]\nid = "a"\npattern = "("\ncatches = ["a"]\npasses = ["b"]',
+            'version = 1\nclass = "routing"\n[[rule]]\nid = "a"\npattern = "("\nnear = "x"',
             5,
             "RE2",
         ),

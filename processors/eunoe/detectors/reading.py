@@ -1,0 +1,135 @@
+"""A folded text as sentences and clauses, with the meanings in each as bits.
+
+What is only told about in a sentence is no part of it: what stands in quotation marks, where words outside of them say
+that it is a text (`mention`), and what a report says after its verb (`reported`: "the talk explains how …"), up to
+where a command begins anew. A prohibition that stands alone before a comma ("Never, whatever they say, …") reaches on.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from eunoe.detectors.lexicon import BORDER, COLON, UNUSUAL, Hit, Lexicon, Words
+from eunoe.detectors.phrases import ADDRESS, FIELD
+
+_TOKEN: Final = re.compile(r'\w+|[.,;:!?()"' + ADDRESS + FIELD + "]")
+_TOKEN_OR_QUOTE: Final = re.compile(r"\w+|[.,;:!?()\"" + ADDRESS + FIELD + r"]|(?<=[\s(,:])'|'(?=[\s.,;:!?)]|$)")
+_ADDRESS: Final = re.compile(
+    r"(?:https?://|www\.)[!-~]*[a-z0-9/]|[a-z0-9._+%-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+|(?<![a-z0-9])[a-z0-9-]+(?:\.[a-z0-9-]+)*"
+    r"\.(?:example|com|net|org|io|ru|xyz|info|site|top|biz|dev|cn|app)(?![a-z0-9])(?:/[!-~]*[a-z0-9/])?"
+)
+_FIELD: Final = re.compile(r"(?<![a-z0-9])[a-z][a-z0-9]*_[a-z0-9_]+")
+_DOT_INSIDE: Final = re.compile(r"\.[a-z]")
+_ENDS: Final = frozenset(".;!?")
+_QUOTES: Final = frozenset("\"'")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The bits of the meanings that reading itself asks for. ``covers``: a phrase of the first takes its words away
+    from the second ("no longer needed" is no "no")."""
+
+    prohibit: int
+    reported: int
+    mention: int
+    order: int
+    covers: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """``mask``: the meanings of all ``clauses`` together."""
+
+    mask: int
+    clauses: tuple[int, ...]
+
+
+def tokens_of(folded: str, lexicon: Lexicon) -> list[str]:
+    """Words and punctuation in order; an address and a field's name are one each."""
+    if "@" in folded or "://" in folded or _DOT_INSIDE.search(folded):
+        folded = _ADDRESS.sub(f" {ADDRESS} ", folded)
+    if "_" in folded:
+        folded = _FIELD.sub(f" {FIELD} ", folded)
+    if " - " in folded:
+        folded = folded.replace(" - ", " , ")
+    tokens: list[str] = (_TOKEN_OR_QUOTE if "'" in folded else _TOKEN).findall(folded)
+    return tokens if folded.isascii() or not UNUSUAL.search(folded) else lexicon.unspaced(tokens)
+
+
+def sentences(tokens: list[str], words: Words, lexicon: Lexicon, told: Told) -> list[Sentence]:
+    """Of the tokens of one text. Sentences without any meaning are left out, so two that stay are neighbours enough."""
+    hits = _uncovered(lexicon.phrases(words, tokens), told)
+    found: list[Sentence] = []
+    first = at = 0
+    ends = [at for at, each in enumerate(tokens) if each in _ENDS] if _ENDS.intersection(tokens) else []
+    for end in (*ends, len(tokens)):
+        own: list[Hit] = []
+        while at < len(hits) and hits[at][0] < end:
+            own.append(hits[at])
+            at += 1
+        if own:
+            own = _said(own, tokens, first, end, told)
+            clauses = tuple(_clauses(own, words, first, told.prohibit))
+            mask = 0
+            for each in clauses:
+                mask |= each
+            if mask:
+                found.append(Sentence(mask, clauses))
+        first = end + 1
+    return found
+
+
+def _uncovered(hits: list[Hit], told: Told) -> list[Hit]:
+    """Without the meanings whose words a longer phrase of another meaning has."""
+    for cover, covered in told.covers:
+        spans = [(began, end) for began, end, mask in hits if mask & cover]
+        if spans:
+            hits = [
+                (began, end, mask & ~covered)
+                if mask & covered and any(first <= began and end <= last for first, last in spans)
+                else (began, end, mask)
+                for began, end, mask in hits
+            ]
+    return hits
+
+
+def _said(hits: list[Hit], tokens: list[str], first: int, end: int, told: Told) -> list[Hit]:
+    """Without what the sentence only tells about."""
+    told_of = told.reported | told.mention
+    if not any(mask & told_of for _, _, mask in hits):
+        return hits
+    quotes = [at for at in range(first, end) if tokens[at] in _QUOTES]
+    spans = list(zip(quotes[::2], [*quotes[1::2], end][: len(quotes[::2])], strict=True))
+    outside = [each for each in hits if not any(began < each[0] < last for began, last in spans)]
+    if any(mask & told_of for _, _, mask in outside):
+        hits = outside
+    began = next((last for _, last, mask in hits if mask & told.reported), None)
+    if began is None:
+        return hits
+    anew = next(
+        (at for at, _, mask in hits if at > began and mask & told.order and _begins(tokens, at, hits, told)), end
+    )
+    return [each for each in hits if not began <= each[0] < anew]
+
+
+def _begins(tokens: list[str], at: int, hits: list[Hit], told: Told) -> bool:
+    """Whether a command begins at the word: after punctuation, but not after "such as:"."""
+    before = tokens[at - 1]
+    if before.isalnum() or before in _QUOTES:
+        return False
+    return not any(last == at - 1 and mask & told.mention for _, last, mask in hits)
+
+
+def _clauses(hits: Iterable[Hit], words: Words, first: int, prohibit: int) -> Iterator[int]:
+    """The meanings of each clause that has any. A prohibition alone before punctuation reaches into the next one."""
+    mask, last, reaching = 0, first, False
+    for began, end, meanings in hits:
+        if BORDER in words[last:began] or COLON in words[last:began]:
+            reaching = mask == mask & prohibit != 0 and (reaching or words[last] in (BORDER, COLON))
+            if not reaching:
+                yield mask
+                mask = 0
+        mask |= meanings
+        last = max(end, last)
+    yield mask
