@@ -36,6 +36,7 @@ InstantType = Instant
 @scope_options
 @click.option("--trace-id", help="A name for the trace of this read.  [default: a fresh id]")
 @click.option("--session-id", help="A name for the conversation it is part of.")
+@click.option("--generation", type=click.IntRange(1), help="Of `recall`, such as one as of then (`eunoe rebuild`).")
 @click.option("--timeout", type=Seconds(), default=5.0, show_default=True, help="How long to wait for --after.")
 @common
 def search(call: Call, query: str, **given: Any) -> None:

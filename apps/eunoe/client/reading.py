@@ -82,17 +82,20 @@ class Reading:
         timeout: float = _WAIT_S,
         trace_id: str | None = None,
         session_id: str | None = None,
+        generation: int | None = None,
         **fields: Unpack[ScopeFields],
     ) -> SearchResult:
         """What this agent may use for this purpose; see `MemoryReader.search` for what it raises.
 
+        ``generation``: of `recall`, instead of the one that serves; with ``as_of``, how it was then.
         ``trace_id`` (a fresh one by default) and ``session_id`` are names; both stand in the trace and the result.
         """
         named("trace_id", trace_id)
         named("session_id", session_id)
         started = time.perf_counter()
         scope = scope_of(self.principal, **fields)
-        result = await self.reader.search(
+        reader = self.reader if generation is None else await self.reader.of_generation(scope.tenant, generation)
+        result = await reader.search(
             scope, query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout
         )
         self.meter.observe(SEARCH_SECONDS, time.perf_counter() - started)

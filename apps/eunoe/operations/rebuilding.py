@@ -22,7 +22,7 @@ from eunoe.readmodels.rebuild.pacing import Throttle
 from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.rebuild.rebuilding import Check, Progress, Proof, Rebuild, Switched, side_by_side
 from eunoe.readmodels.recall.fold import RecallModel
-from eunoe.readmodels.recall.verifying import RecallCheck
+from eunoe.readmodels.recall.verifying import QUERIES, RecallCheck
 from eunoe.runtime.control import ControlFollower, following_control, publish_control
 from eunoe.runtime.errors import CallerFault
 from eunoe.runtime.principals import control_signer
@@ -34,6 +34,8 @@ from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation, open_foundation
 from eunoe.worker.project import ProjectedModel, read_models
 
+_LEAST_QUERIES: Final = 20
+"""Records of each partition that are looked for, however many partitions share the `QUERIES`."""
 Telling = Callable[[Progress], None]
 
 
@@ -154,7 +156,13 @@ class Rebuilding:
         base, model = self.foundation, self.projected.model
         checks: Sequence[Check] = ()
         if isinstance(model, RecallModel):
-            check = RecallCheck(redis=base.redis, keyring=model.keyring, analyser=model.analyser, clock=base.clock.now)
+            check = RecallCheck(
+                redis=base.redis,
+                keyring=model.keyring,
+                analyser=model.analyser,
+                clock=base.clock.now,
+                queries=max(_LEAST_QUERIES, QUERIES // base.installation.partitions),
+            )
             checks = (check,)
         return Rebuild(
             model=model,
@@ -261,6 +269,3 @@ async def rebuilding(settings: Settings, model: str, telling: Telling) -> AsyncI
         if model not in found:
             raise NoSuchGeneration(model, f"there is no such read model; there are {', '.join(sorted(found))}")
         yield Rebuilding(settings=settings, foundation=foundation, projected=found[model], telling=telling)
-
-
-MODELS: Final = ("keys", "subjects", "outcomes", "history", "recall", "review")

@@ -6,7 +6,7 @@ one Function call → rank → open → the filters once more → limit and budg
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from redis.asyncio import Redis
 
@@ -28,8 +28,10 @@ from eunoe.readmodels.recall.result import Freshness, RecalledMemory, SearchResu
 from eunoe.readmodels.recall.scope import Filters, ReadGate, ReadScope
 from eunoe.readmodels.recall.searching import Searching
 from eunoe.readmodels.recall.why import NOT_FOUND, Standing, Why, answer
+from eunoe.readmodels.store import answers
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.schemas.ids import MemoryId, Millis, Offset, TenantId, is_uuid
 
 
@@ -86,6 +88,17 @@ class MemoryReader:
             rules=lambda tenant: rules_of(self.analyser(tenant), self.built_with),
             generation=self.settings.generation,
         )
+
+    async def of_generation(self, tenant: TenantId, generation: int) -> "MemoryReader":
+        """The same reader, answered from a certain generation: the one that serves, is kept, or is as of then.
+
+        Raises `BadScope` where there is none of that number, and what Redis raises.
+        """
+        with answers("looking for a generation"):
+            found = await GenerationStore(self.redis).of(self.asker.prefix(tenant))
+        if generation not in found.followed or generation == found.building:
+            raise BadScope("generation", f"of that number there is none; {found.serving} serves")
+        return replace(self, settings=replace(self.settings, generation=generation))
 
     async def search(
         self,
