@@ -55,7 +55,7 @@ def in_short(control: Control) -> Badge:
     off = sum(not each.reads or each.writes != "on" for each in control.switches)
     if control.policy is None:
         return Badge(Tone.BAD, "no policy in force")
-    return Badge(Tone.WARNING, f"{words.many(off, 'switch', 'switches')} off") if off else Badge(Tone.OK, "all on")
+    return Badge(Tone.WARNING, f"{words.many(off, 'switch', 'switches')} not on") if off else Badge(Tone.OK, "all on")
 
 
 def _row(each: Switch) -> tuple[Cell, ...]:

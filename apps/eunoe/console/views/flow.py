@@ -66,7 +66,8 @@ def _lifecycle(snapshot: Snapshot) -> Stage:
     totals = [each.total for each in groups]
     waits = "not known what waits"
     if groups and None not in totals:
-        waits = f"{words.many(max(each or 0 for each in totals), 'record')} waiting for the slowest"
+        most = max(each or 0 for each in totals)
+        waits = f"up to {words.many(most, 'record')} waiting" if most else "nothing waiting"
     return Stage(
         name="memory-lifecycle",
         role="facts, for ever",
