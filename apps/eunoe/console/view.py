@@ -54,13 +54,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One figure. ``href``: the page that says more."""
+    """One figure. ``href``: the page that says more; ``stale``: it is an old one."""
 
     label: str
     figure: str
     note: str = ""
     badge: Badge | None = None
     href: str = ""
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +140,7 @@ def problem_words(problem: Problem, now: int) -> str:
 def state_of(part: Part[object], now: int) -> Badge:
     """How fresh a part is."""
     if part.problem is not None:
-        old = "no figures yet" if part.taken_at is None else f"figures are from {words.ago(now, part.taken_at)}"
+        old = "no figures yet" if part.taken_at is None else "the figures are from before"
         return Badge(Tone.BAD, f"{problem_words(part.problem, now)}; {old}")
     if part.taken_at is None:
         return Badge(Tone.UNKNOWN, "looking for the first time")

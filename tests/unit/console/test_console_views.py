@@ -87,7 +87,9 @@ def test_without_redis_the_overview_says_so_and_goes_on_about_kafka(snapshot: Sn
     assert (kafka, redis) == ((Tone.OK, "answers"), (Tone.BAD, "Redis does not answer (for 12 s)"))
     assert workers == (Tone.UNKNOWN, "not known")
     assert tones(gone)["Producers"] == (Tone.OK, "publishing")
+    assert tones(gone)["memory-events"] == (Tone.UNKNOWN, "not known yet")
     assert tones(gone)["Readers"][0] is Tone.BAD
+    assert [each.flow for each in flow.flow(gone).stages] == ["12.5/s", "–", "–", "25.0/s", "–", ""]
 
 
 def _tiles(section: Section) -> list[tuple[Tone, str]]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from eunoe.console import words
 from eunoe.console.snapshot import GroupLag, Snapshot
-from eunoe.console.view import Badge, Flow, Stage, Tone, problem_words, state_of, worst
+from eunoe.console.view import Badge, Flow, Stage, Tone, problem_words, worst
 from eunoe.console.views import lag as lag_view
 from eunoe.console.views import models as models_view
 
@@ -34,9 +34,9 @@ def _producers(snapshot: Snapshot) -> Stage:
         name="Producers",
         role="publish commands",
         badge=badge,
-        facts=(f"{words.rate(rate)} published",),
+        facts=(_moved(rate, "published"),),
         spark=spark(() if found is None else found.commands_past),
-        flow=words.rate(rate),
+        flow=_onward(rate),
     )
 
 
@@ -54,7 +54,7 @@ def _events(snapshot: Snapshot) -> Stage:
 
 def _decider(snapshot: Snapshot) -> Stage:
     group = _group(snapshot, DECIDE)
-    facts = ("not known",) if group is None else (f"{_rate(group)} decided", lag_view.owned(group))
+    facts = ("nothing known",) if group is None else (_moved(group.rate, "decided"), lag_view.owned(group))
     badge = _lag_problem(snapshot) or (_NOT_LOOKED if group is None else lag_view.badge(group.status))
     return Stage(name="Decider", role="judges each in order", badge=badge, facts=facts, flow=_rate(group), href="/lag")
 
@@ -72,10 +72,10 @@ def _lifecycle(snapshot: Snapshot) -> Stage:
         name="memory-lifecycle",
         role="facts, for ever",
         badge=_service(snapshot) or _of(rate, "growing", "quiet"),
-        facts=(f"{words.rate(rate)} appended", waits),
+        facts=(_moved(rate, "appended"), waits),
         is_topic=True,
         spark=spark(() if found is None else found.facts_past),
-        flow=words.rate(rate),
+        flow=_onward(rate),
     )
 
 
@@ -83,7 +83,14 @@ def _projectors(snapshot: Snapshot) -> Stage:
     groups = _projecting(snapshot)
     if not groups:
         badge = _lag_problem(snapshot) or _NOT_LOOKED
-        return Stage(name="Projectors", role="fold read models", badge=badge, facts=("not known",), href="/lag")
+        return Stage(
+            name="Projectors",
+            role="fold read models",
+            badge=badge,
+            facts=("nothing known",),
+            flow=words.NONE,
+            href="/lag",
+        )
     tone = worst(tuple(lag_view.TONES.get(each.status, Tone.UNKNOWN) for each in groups))
     worse = [each for each in groups if lag_view.TONES.get(each.status, Tone.UNKNOWN) is tone]
     said = worse[0].status if tone is Tone.OK else f"{', '.join(each.name for each in worse)} {worse[0].status}"
@@ -93,8 +100,8 @@ def _projectors(snapshot: Snapshot) -> Stage:
         name="Projectors",
         role="fold read models",
         badge=_lag_problem(snapshot) or Badge(tone, said),
-        facts=(f"{words.rate(slowest)} the slowest", words.many(len(groups), "read model")),
-        flow=words.rate(slowest),
+        facts=(_moved(slowest, "the slowest"), words.many(len(groups), "read model")),
+        flow=_onward(slowest),
         href="/lag",
     )
 
@@ -111,7 +118,7 @@ def _readers(snapshot: Snapshot) -> Stage:
         name="Readers",
         role="filter and rank",
         badge=badge,
-        facts=(f"{words.rate(rate)} traced",),
+        facts=(_moved(rate, "traced"),),
         spark=spark(() if found is None else found.reads_past),
         href="/models",
     )
@@ -127,16 +134,28 @@ def spark(past: Sequence[float | None]) -> str:
 
 
 def _group(snapshot: Snapshot, name: str) -> GroupLag | None:
-    return None if snapshot.lag.value is None else lag_view.named(snapshot.lag.value, name)
+    """Nothing of it is known while lag cannot be measured: an old "nothing waits" would be a lie."""
+    found = snapshot.lag
+    return None if found.value is None or found.problem is not None else lag_view.named(found.value, name)
 
 
 def _projecting(snapshot: Snapshot) -> tuple[GroupLag, ...]:
-    found = snapshot.lag.value
-    return () if found is None else tuple(each for each in found.groups if each.name != DECIDE)
+    found = snapshot.lag
+    if found.value is None or found.problem is not None:
+        return ()
+    return tuple(each for each in found.value.groups if each.name != DECIDE)
 
 
 def _rate(group: GroupLag | None) -> str:
-    return words.UNKNOWN if group is None else words.rate(group.rate)
+    return words.NONE if group is None else _onward(group.rate)
+
+
+def _onward(rate: float | None) -> str:
+    return words.NONE if rate is None else words.rate(rate)
+
+
+def _moved(rate: float | None, doing: str) -> str:
+    return f"{words.rate(rate)} {doing}" if rate is not None else f"rate {words.UNKNOWN}"
 
 
 def _of(rate: float | None, moving: str, still: str) -> Badge:
@@ -158,4 +177,4 @@ def _service(snapshot: Snapshot) -> Badge | None:
 
 def _lag_problem(snapshot: Snapshot) -> Badge | None:
     part = snapshot.lag
-    return None if part.problem is None else state_of(part, snapshot.at)
+    return None if part.problem is None else Badge(Tone.BAD, problem_words(part.problem, snapshot.at))

@@ -28,7 +28,6 @@ def page(snapshot: Snapshot) -> Page:
                 state=state,
                 lead=_FLOW,
                 blocks=(flow(snapshot),),
-                stale=bool(problems),
             ),
             Section(
                 id="figures",
@@ -61,7 +60,9 @@ def _kafka(snapshot: Snapshot) -> Tile:
     part = snapshot.throughput
     figure = words.UNKNOWN if part.value is None else words.many(part.value.partitions, "partition")
     log = "" if part.value is None else f"log {part.value.log_id}"
-    return Tile(label="Kafka", figure=figure, note=log, badge=_answers(part, snapshot.at))
+    return Tile(
+        label="Kafka", figure=figure, note=log, badge=_answers(part, snapshot.at), stale=part.problem is not None
+    )
 
 
 def _redis(snapshot: Snapshot) -> Tile:
@@ -70,7 +71,9 @@ def _redis(snapshot: Snapshot) -> Tile:
         figure = words.size(part.value.used)
         limit = f"of {words.size(part.value.limit)}" if part.value.limit else "no limit of memory"
         note = f"{limit}; {part.value.mode} {part.value.version}"
-    return Tile(label="Redis", figure=figure, note=note, badge=_answers(part, snapshot.at))
+    return Tile(
+        label="Redis", figure=figure, note=note, badge=_answers(part, snapshot.at), stale=part.problem is not None
+    )
 
 
 def _answers(part: Part[object], now: int) -> Badge:
@@ -119,6 +122,7 @@ def _figures(snapshot: Snapshot) -> tuple[Tile, ...]:
             label="Read models",
             figure=words.UNKNOWN if models is None else str(len(models.models) - 1),
             badge=_badge(snapshot.models, now) or (models_view.serving(models, now) if models else None),
+            stale=snapshot.models.problem is not None,
             href="/models",
         ),
         _tile(
@@ -152,7 +156,14 @@ def _figures(snapshot: Snapshot) -> tuple[Tile, ...]:
 
 
 def _tile(label: str, count: int | None, part: Part[object], now: int, href: str, note: str = "") -> Tile:
-    return Tile(label=label, figure=words.number(count), note=note, badge=_badge(part, now), href=href)
+    return Tile(
+        label=label,
+        figure=words.number(count),
+        note=note,
+        badge=_badge(part, now),
+        href=href,
+        stale=part.problem is not None,
+    )
 
 
 def _badge(part: Part[object], now: int) -> Badge | None:
