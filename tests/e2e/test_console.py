@@ -277,7 +277,7 @@ async def test_a_silent_redis_is_named_where_it_is_missed_and_the_rest_goes_on(
         way.close()
         for page in (overview, models):
             await shows(page, "Redis does not answer")
-        await shows(models, "figures are from")
+        await shows(models, "the figures are from before")
         await overview.screenshot(path=PICTURES / "redis-away.png", full_page=True)
         await remember(people, "Nobody knows this kind.", kind="unheard-of")
         await shows(refusals, "unknown kind")
