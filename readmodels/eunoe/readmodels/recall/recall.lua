@@ -54,14 +54,15 @@ local function scope_number(prefix, tenant, name, make)
   return number
 end
 
+-- Postings do not count in the digest, and are most of what is written: they go past it.
 local function post(prefix, member, postings)
   local scores, scopes = postings[4], postings[5]
   for i = 1, #scopes do
     local scope, tokens = scope_number(prefix, postings[1], scopes[i][1], true), scopes[i][2]
     local stem = prefix .. 't:' .. scope .. ':'
-    redis.call('INCR', prefix .. 'n:' .. scope)
+    server.call('INCR', prefix .. 'n:' .. scope)
     for term = 0, #tokens / 8 - 1 do
-      redis.call('ZADD', stem .. string.sub(tokens, 8 * term + 1, 8 * term + 8),
+      server.call('ZADD', stem .. string.sub(tokens, 8 * term + 1, 8 * term + 8),
         struct.unpack('>I4', scores, 4 * term + 1), member)
     end
   end
@@ -72,9 +73,9 @@ local function unpost(prefix, member, postings)
   for i = 1, #scopes do
     local scope, tokens = scope_number(prefix, postings[1], scopes[i][1], false), scopes[i][2]
     local stem = prefix .. 't:' .. scope .. ':'
-    redis.call('DECR', prefix .. 'n:' .. scope)
+    server.call('DECR', prefix .. 'n:' .. scope)
     for term = 0, #tokens / 8 - 1 do
-      redis.call('ZREM', stem .. string.sub(tokens, 8 * term + 1, 8 * term + 8), member)
+      server.call('ZREM', stem .. string.sub(tokens, 8 * term + 1, 8 * term + 8), member)
     end
   end
 end
