@@ -11,15 +11,15 @@ from eunoe.schemas.ids import Offset, Partition
 
 @dataclass(eq=False)
 class AlreadyRebuilding(ReadModelError, CallerFault):
-    """Another process rebuilds this model, or did until ``seconds`` ago."""
+    """Another process rebuilds this model; it said so ``seconds`` ago."""
 
     model: str
     seconds: float
 
     def __str__(self) -> str:
         return (
-            f"{self.model} is being rebuilt by another process (last sign {self.seconds:.0f} s ago). Where that one is "
-            "gone, try again in a few seconds: what it has filled is gone on with"
+            f"{self.model} is being rebuilt by another process (last sign {self.seconds:.1f} s ago). Wait for it, or end "
+            "it and try again: what it has filled is gone on with"
         )
 
 

@@ -12,17 +12,19 @@ from eunoe.readmodels.rebuild.errors import AlreadyRebuilding
 from eunoe.readmodels.store import text
 from eunoe.runtime.redis.prefix import Prefix
 
-LEASE_MS: Final = 10_000
-_RENEW_S: Final = 2.0
+LEASE_MS: Final = 4_000
+_RENEW_S: Final = 1.0
+_LOOK_S: Final = 0.2
 
 
 @asynccontextmanager
 async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
-    """Held within the block. Raises `AlreadyRebuilding`, also out of the block where the lease was lost to another."""
+    """Held within the block. Raises `AlreadyRebuilding`, also out of the block where the lease was lost to another.
+
+    After one that died it waits for the end of that lease, which is seconds.
+    """
     key, token = f"{prefix.generations}:rebuilding", secrets.token_hex(8)
-    if not await redis.set(key, token, nx=True, px=LEASE_MS):
-        left = await redis.pttl(key)
-        raise AlreadyRebuilding(prefix.model, max(0, LEASE_MS - left) / 1_000)
+    await _take(redis, prefix, key, token)
     holder, lost = asyncio.current_task(), False
 
     async def renew() -> None:
@@ -50,3 +52,14 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
         found = await redis.get(key)
         if found is not None and text(found) == token:
             await redis.delete(key)
+
+
+async def _take(redis: Redis, prefix: Prefix, key: str, token: str) -> None:
+    """A holder that died is waited for until its lease ends; one that renews it is alive."""
+    left = LEASE_MS
+    while not await redis.set(key, token, nx=True, px=LEASE_MS):
+        now = int(await redis.pttl(key))
+        if now > left:
+            raise AlreadyRebuilding(prefix.model, max(0, LEASE_MS - now) / 1_000)
+        left = now
+        await asyncio.sleep(_LOOK_S)

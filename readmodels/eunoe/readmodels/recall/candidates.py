@@ -29,7 +29,8 @@ AnyRanking = Bm25 | Overlap
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One search of one caller. ``cap``: how many postings of a term are read at most, in the order of
-    impact; None: the square root of the records in scope, at least 64. ``passes_up_to``: see `ReaderSettings`."""
+    impact; None: the square root of the records in scope, at least 64 and as many as are wanted. ``passes_up_to``: see
+    `ReaderSettings`."""
 
     scope: ReadScope
     filters: Filters

@@ -349,7 +349,7 @@ end
 -- search  KEYS[1] = the watermark hash
 --         ARGV    = tenant, index key id, least position, own scope, shared scope, reference time, created at most,
 --                   created at least, provenance needed (0|1), grade mask (256 digits), surface, subject ('' for any),
---                   cap ('': the square root of the records in scope, at least 64), how many, weight of confidence, of
+--                   cap (''*: the square root of the records in scope, at least 64 and as many as are wanted), how many, weight of confidence, of
 --                   recency, half-life, flat (0|1), candidates of the neighbour pass (0: none), its share,
 --                   the largest scope that gets it,
 --                   then for each term: token in the own scope, in the shared one, weight, selects (0|1)
@@ -376,7 +376,7 @@ local function search(keys, args)
     end
   end
   -- Where every record weighs the same, impact tells little about who is best: more of a list has to be read.
-  q.cap = args[13] == '' and math.max(64, math.floor(math.sqrt(records))) * (q.flat and 4 or 1) or tonumber(args[13])
+  q.cap = args[13] == '' and math.max(64, tonumber(args[14]), math.floor(math.sqrt(records))) * (q.flat and 4 or 1) or tonumber(args[13])
   local depth = records <= tonumber(args[21]) and tonumber(args[19]) or 0
   local wanted = math.max(tonumber(args[14]), depth)
   closing_of(q, tenant)
