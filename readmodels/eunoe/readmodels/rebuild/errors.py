@@ -18,8 +18,8 @@ class AlreadyRebuilding(ReadModelError, CallerFault):
 
     def __str__(self) -> str:
         return (
-            f"{self.model} is being rebuilt by another process (last sign {self.seconds:.1f} s ago). Wait for it, or end "
-            "it and try again: what it has filled is gone on with"
+            f"{self.model} is being rebuilt by another process (last sign {self.seconds:.1f} s ago). Wait for it, or "
+            "end it and try again: what it has filled is gone on with"
         )
 
 

@@ -349,8 +349,9 @@ end
 -- search  KEYS[1] = the watermark hash
 --         ARGV    = tenant, index key id, least position, own scope, shared scope, reference time, created at most,
 --                   created at least, provenance needed (0|1), grade mask (256 digits), surface, subject ('' for any),
---                   cap (''*: the square root of the records in scope, at least 64 and as many as are wanted), how many, weight of confidence, of
---                   recency, half-life, flat (0|1), candidates of the neighbour pass (0: none), its share,
+--                   cap ('': the square root of the records in scope, at least 64 and as many as are wanted), how many,
+--                   weight of confidence, of recency, half-life, flat (0|1), candidates of the neighbour pass (0: none),
+--                   its share,
 --                   the largest scope that gets it,
 --                   then for each term: token in the own scope, in the shared one, weight, selects (0|1)
 --         Returns {1, marks, records in scope, {records holding each term},
