@@ -18,8 +18,8 @@ from eunoe.console.access import SESSION_S, Access, Tries
 from eunoe.console.board import Board
 from eunoe.console.guard import Guard
 from eunoe.console.live import Viewers
+from eunoe.console.menu import PAGES
 from eunoe.console.pages import FILES, Pages
-from eunoe.console.views import PAGES
 from eunoe.schemas.ids import Millis
 
 _FORM_BYTES: Final = 4_096

@@ -9,21 +9,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from eunoe.console import words
+from eunoe.console.menu import MENU, PAGES
 from eunoe.console.snapshot import Snapshot
 from eunoe.console.view import Page, Section, Tone
-from eunoe.console.views import PAGES
 
 FILES: Final = str(resources.files("eunoe.console"))
-MENU: Final = (
-    ("overview", "Overview"),
-    ("lag", "Lag"),
-    ("models", "Read models"),
-    ("switches", "Switches"),
-    ("review", "Review"),
-    ("erasures", "Erasures"),
-    ("refusals", "Refusals"),
-    ("dead-letters", "Dead letters"),
-)
 SAID: Final = "said"
 _GLYPHS: Final = {Tone.OK: "✓", Tone.PLAIN: "·", Tone.UNKNOWN: "?", Tone.WARNING: "!", Tone.BAD: "✕"}
 
@@ -64,7 +54,7 @@ class Pages:
         return self.environment.get_template("page.html").render(
             page=rendering.page,
             fragments=rendering.fragments,
-            menu=MENU,
+            menu=[(name, title) for name, title, _ in MENU],
             at=words.of_day(rendering.snapshot.at),
             version=rendering.snapshot.version,
             may_leave=may_leave,

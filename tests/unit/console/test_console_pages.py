@@ -13,9 +13,9 @@ from eunoe.console.app import Console, make_app
 from eunoe.console.board import Board
 from eunoe.console.guard import POLICY
 from eunoe.console.live import VIEWERS
-from eunoe.console.pages import MENU, Pages, announcement, coded
+from eunoe.console.menu import PAGES
+from eunoe.console.pages import Pages, announcement, coded
 from eunoe.console.snapshot import Part, Problem, Snapshot
-from eunoe.console.views import PAGES
 from eunoe.schemas.ids import Millis
 
 TOKEN = "a-token-of-enough-length"
@@ -81,10 +81,6 @@ def client(board: Board, token: str | None = None, console: Console | None = Non
 async def viewer(board: Board) -> AsyncIterator[httpx.AsyncClient]:
     async with client(board) as made:
         yield made
-
-
-def test_the_menu_has_every_page() -> None:
-    assert [name for name, _ in MENU] == list(PAGES)
 
 
 @pytest.mark.parametrize("name", list(PAGES))

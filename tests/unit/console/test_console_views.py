@@ -3,9 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
+from eunoe.console.menu import PAGES
 from eunoe.console.snapshot import Lag, Models, Part, Problem, Snapshot
 from eunoe.console.view import Folded, Section, Table, Tiles, Tone
-from eunoe.console.views import PAGES, flow, lag, models, overview
+from eunoe.console.views import flow, lag, models, overview
 from eunoe.schemas.ids import Millis
 
 GROUP_PARTS = ("throughput", "store", "lag", "models", "control", "review", "erasures", "refusals", "letters")

@@ -8,6 +8,7 @@ from eunoe.console.snapshot import GroupLag, Snapshot
 from eunoe.console.view import Badge, Flow, Stage, Tone, problem_words, worst
 from eunoe.console.views import lag as lag_view
 from eunoe.console.views import models as models_view
+from eunoe.schemas.topics import Topic
 
 DECIDE: Final = "decide"
 _NOT_LOOKED: Final = Badge(Tone.UNKNOWN, "not known yet")
@@ -94,7 +95,8 @@ def _projectors(snapshot: Snapshot) -> Stage:
     tone = worst(tuple(lag_view.TONES.get(each.status, Tone.UNKNOWN) for each in groups))
     worse = [each for each in groups if lag_view.TONES.get(each.status, Tone.UNKNOWN) is tone]
     said = worse[0].status if tone is Tone.OK else f"{', '.join(each.name for each in worse)} {worse[0].status}"
-    rates = [each.rate for each in groups if each.rate is not None]
+    # Keys are few: what they move by says nothing of how fast facts are folded.
+    rates = [each.rate for each in groups if each.rate is not None and each.topic.endswith(Topic.LIFECYCLE.value)]
     slowest = min(rates, default=None)
     return Stage(
         name="Projectors",
