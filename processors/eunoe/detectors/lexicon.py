@@ -17,7 +17,7 @@ from eunoe.detectors.engine import quiet
 from eunoe.detectors.phrases import ANY, GAP
 from eunoe.detectors.vocabulary import Vocabulary
 
-GAP_WORDS: Final = 5
+GAP_WORDS: Final = 7
 _HEAD: Final = 3
 _KEPT: Final = 4_096
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
@@ -37,7 +37,7 @@ class _Node:
         return self.below.setdefault(key, _Node())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Word:
     """What a word of a text may be: ``keys`` of the tree; ``mask``: all meanings that a phrase beginning with it has.
 

@@ -1,8 +1,9 @@
 """A phrase of the vocabulary, written short, as the sequences of words it stands for.
 
 ``(a|b)`` is either, ``(a )?`` and ``s?`` may be missing, ``word*`` is any word that begins so and ``*word`` one that
-ends so, ``<text>`` any word of that kind, ``_`` any one word, ``...`` up to five words of the same clause, and
-``{do}`` in front holds only where a command may begin. A hyphen or an apostrophe is a border of words, as it is in a text.
+ends so, ``<text>`` any word of that kind, ``_`` any one word, ``...`` up to seven words of the same clause, and
+``{do}`` in front holds only where a command may begin. A hyphen or an apostrophe is a border of words, as it is in a
+text.
 """
 
 import re

@@ -22,6 +22,13 @@ _ADDRESS: Final = re.compile(
 _FIELD: Final = re.compile(r"(?<![a-z0-9])[a-z][a-z0-9]*_[a-z0-9_]+")
 _DOT_INSIDE: Final = re.compile(r"\.[a-z]")
 _ENDS: Final = frozenset(".;!?")
+_SHORT: Final = frozenset(
+    ("ltd", "inc", "mr", "mrs", "ms", "dr", "prof", "sr", "sra", "st", "bzw", "ca", "nr", "approx", "mme", "vs")
+)
+"""Words that are written with a full stop."""
+_AND: Final = frozenset(
+    ("and", "but", "und", "aber", "sondern", "y", "pero", "e", "mas", "et", "mais", "и", "а", "но", "و")
+)
 _QUOTES: Final = frozenset("\"'")
 
 
@@ -62,7 +69,7 @@ def sentences(tokens: list[str], words: Words, lexicon: Lexicon, told: Told) -> 
     hits = _uncovered(lexicon.phrases(words, tokens), told)
     found: list[Sentence] = []
     first = at = 0
-    ends = [at for at, each in enumerate(tokens) if each in _ENDS] if _ENDS.intersection(tokens) else []
+    ends = [at for at, each in enumerate(tokens) if each in _ENDS and (each != "." or tokens[at - 1] not in _SHORT)]
     for end in (*ends, len(tokens)):
         own: list[Hit] = []
         while at < len(hits) and hits[at][0] < end:
@@ -70,7 +77,7 @@ def sentences(tokens: list[str], words: Words, lexicon: Lexicon, told: Told) -> 
             at += 1
         if own:
             own = _said(own, tokens, first, end, told)
-            clauses = tuple(_clauses(own, words, first, told.prohibit))
+            clauses = tuple(_clauses(own, words, tokens, first, told.prohibit))
             mask = 0
             for each in clauses:
                 mask |= each
@@ -82,29 +89,36 @@ def sentences(tokens: list[str], words: Words, lexicon: Lexicon, told: Told) -> 
 
 def _uncovered(hits: list[Hit], told: Told) -> list[Hit]:
     """Without the meanings whose words a longer phrase of another meaning has."""
+    present = 0
+    for _, _, mask in hits:
+        present |= mask
     for cover, covered in told.covers:
+        if not (present & cover and present & covered):
+            continue
         spans = [(began, end) for began, end, mask in hits if mask & cover]
-        if spans:
-            hits = [
-                (began, end, mask & ~covered)
-                if mask & covered and any(first <= began and end <= last for first, last in spans)
-                else (began, end, mask)
-                for began, end, mask in hits
-            ]
+        hits = [
+            (began, end, mask & ~covered)
+            if mask & covered and any(first <= began and end <= last for first, last in spans)
+            else (began, end, mask)
+            for began, end, mask in hits
+        ]
     return hits
 
 
 def _said(hits: list[Hit], tokens: list[str], first: int, end: int, told: Told) -> list[Hit]:
     """Without what the sentence only tells about."""
     told_of = told.reported | told.mention
-    if not any(mask & told_of for _, _, mask in hits):
+    for _, _, mask in hits:
+        if mask & told_of:
+            break
+    else:
         return hits
     quotes = [at for at in range(first, end) if tokens[at] in _QUOTES]
     spans = list(zip(quotes[::2], [*quotes[1::2], end][: len(quotes[::2])], strict=True))
     outside = [each for each in hits if not any(began < each[0] < last for began, last in spans)]
     if any(mask & told_of for _, _, mask in outside):
         hits = outside
-    began = next((last for _, last, mask in hits if mask & told.reported), None)
+    began = next((first for first, _, mask in hits if mask & told.reported), None)
     if began is None:
         return hits
     anew = next(
@@ -121,8 +135,12 @@ def _begins(tokens: list[str], at: int, hits: list[Hit], told: Told) -> bool:
     return not any(last == at - 1 and mask & told.mention for _, last, mask in hits)
 
 
-def _clauses(hits: Iterable[Hit], words: Words, first: int, prohibit: int) -> Iterator[int]:
-    """The meanings of each clause that has any. A prohibition alone before punctuation reaches into the next one."""
+def _clauses(hits: Iterable[Hit], words: Words, tokens: list[str], first: int, prohibit: int) -> Iterator[int]:
+    """The meanings of each clause that has any.
+
+    A clause ends with punctuation and before "and" with a prohibition ("do this and never do that"). A prohibition
+    alone before punctuation reaches into the next clause.
+    """
     mask, last, reaching = 0, first, False
     for began, end, meanings in hits:
         if BORDER in words[last:began] or COLON in words[last:began]:
@@ -130,6 +148,9 @@ def _clauses(hits: Iterable[Hit], words: Words, first: int, prohibit: int) -> It
             if not reaching:
                 yield mask
                 mask = 0
+        elif meanings & prohibit and began > first and tokens[began - 1] in _AND:
+            yield mask
+            mask = 0
         mask |= meanings
         last = max(end, last)
     yield mask

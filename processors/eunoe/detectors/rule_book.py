@@ -40,7 +40,8 @@ VOCABULARY: Final = "vocabulary.toml"
 class WordRule:
     """``all``: groups of meanings, one of each must be in the sentence; ``none``: none of these combinations.
 
-    ``act``: one of these must be in a clause with an even number of ``turns`` (``odd``: an odd one); empty: no matter.
+    ``act``: one of these combinations must be in a clause with an even number of ``turns``, of which each is one
+    or more meanings (``odd``: with an odd number); empty: no matter.
     ``told``: holds only for what somebody else says; of a user's own wish the same words are a preference.
     """
 
@@ -48,8 +49,8 @@ class WordRule:
     rule_class: str
     all: tuple[tuple[str, ...], ...]
     none: tuple[tuple[str, ...], ...]
-    act: tuple[str, ...]
-    turns: tuple[str, ...]
+    act: tuple[tuple[str, ...], ...]
+    turns: tuple[tuple[str, ...], ...]
     odd: bool
     told: bool
     catches: tuple[str, ...]
@@ -166,14 +167,14 @@ def _worded(
         rule_class=rule_class,
         all=groups,
         none=tuple(tuple(each.split("+")) for each in entry.names("none", required=False)),
-        act=entry.names("act", required=False),
-        turns=entry.names("turns", required=False),
+        act=tuple(tuple(each.split("+")) for each in entry.names("act", required=False)),
+        turns=tuple(tuple(each.split("|")) for each in entry.names("turns", required=False)),
         odd=entry.flag("odd", False),
         told=entry.flag("told", False),
         catches=catches,
         passes=passes,
     )
-    used = (*(each for group in (*groups, *rule.none) for each in group), *rule.act, *rule.turns)
+    used = (each for group in (*groups, *rule.none, *rule.act, *rule.turns) for each in group)
     for meaning in used:
         if meaning not in vocabulary.meanings:
             entry.problem("all", f"rule {name!r}: {meaning!r} is not in {VOCABULARY}")

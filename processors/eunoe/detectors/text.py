@@ -38,7 +38,7 @@ class _Words:
     rule_class: str
     all: tuple[int, ...]
     none: tuple[int, ...]
-    act: int
+    act: tuple[int, ...]
     turns: tuple[int, ...]
     odd: bool
     told: bool
@@ -52,7 +52,10 @@ class _Words:
             if mask & each == each:
                 return False
         return not self.act or any(
-            clause & self.act and sum(clause & turn != 0 for turn in self.turns) % 2 == self.odd for clause in clauses
+            sum(clause & turn != 0 for turn in self.turns) % 2 == self.odd
+            for clause in clauses
+            for act in self.act
+            if clause & act == act
         )
 
 
@@ -81,7 +84,9 @@ class TextDetector:
         self._lexicon = Lexicon(book.vocabulary)
         self._told = _told(book.vocabulary)
         self._back = book.vocabulary.bit(BACK)
-        self._words = tuple(_bits(each, book.vocabulary) for each in book.words)
+        words = [_bits(each, book.vocabulary) for each in book.words]
+        self._told_words = tuple((each.all, each) for each in words)
+        self._own_words = tuple((each.all, each) for each in words if not each.told)
         self._forms = tuple(_form(each) for each in book.forms)
         nears = sorted({each.near for each in book.forms})
         self._near = PatternSet(nears)
@@ -118,7 +123,13 @@ class TextDetector:
         for word in words:
             if word is not None:
                 possible |= word.mask
-        rules = [rule for rule in self._words if all(map(possible.__and__, rule.all)) and (told or not rule.told)]
+        rules: list[_Words] = []
+        for groups, rule in self._told_words if told else self._own_words:
+            for group in groups:
+                if not possible & group:
+                    break
+            else:
+                rules.append(rule)
         if not rules:
             return
         before: Sentence | None = None
@@ -140,14 +151,13 @@ def text_detector() -> TextDetector:
 
 
 def _bits(rule: WordRule, vocabulary: Vocabulary) -> _Words:
-    bit = vocabulary.bit
     return _Words(
         rule.id,
         rule.rule_class,
         tuple(_any(group, vocabulary) for group in rule.all),
         tuple(_any(each, vocabulary) for each in rule.none),
-        _any(rule.act, vocabulary),
-        tuple(bit(each) for each in rule.turns),
+        tuple(_any(each, vocabulary) for each in rule.act),
+        tuple(_any(each, vocabulary) for each in rule.turns),
         rule.odd,
         rule.told,
     )
@@ -168,6 +178,7 @@ def _told(vocabulary: Vocabulary) -> Told:
             (_any(("idle", "lift", "skip", "disregard", "without", "autoapprove"), vocabulary), bit("prohibit")),
             (bit("always"), bit("until")),
             (bit("prohibit"), bit("may")),
+            (bit("idle"), bit("past")),
         ),
     )
 
