@@ -24,8 +24,10 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from e2e.conftest import People
 from eunoe.client.switching import SwitchSubject, set_switch
 from eunoe.schemas.ids import PrincipalName, TenantId
-from eunoe.schemas.topics import Topic
+from eunoe.schemas.topics import Topic, TopicNames
 from eunoe.schemas.values import Writing
+from eunoe.stack.local import LocalStack
+from eunoe.testing.platform import Platform, install
 
 CHROMIUM: Final = os.environ.get("EUNOE_CHROMIUM") or next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -61,11 +63,11 @@ class Seen:
 
 
 @asynccontextmanager
-async def console(people: People, *arguments: str, **environ: str) -> AsyncIterator[str]:
+async def console(platform: Platform, *arguments: str, **environ: str) -> AsyncIterator[str]:
     """The program, and its address; it must end well."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "eunoe.cli.main", "console", "--port", "0", "--json", *arguments),
-        env={**people.platform.environ, **environ},
+        env={**platform.environ, **environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -125,10 +127,10 @@ async def something_of_everything(people: People) -> None:
         await producer.stop()
 
 
-async def shows(page: Page, text: str) -> None:
+async def shows(page: Page, text: str, timeout: int = _WAIT_MS) -> None:
     """Waits until the page's content has ``text``, folded or not."""
     await page.wait_for_function(
-        "wanted => document.getElementById('main').textContent.includes(wanted)", arg=text, timeout=_WAIT_MS
+        "wanted => document.getElementById('main').textContent.includes(wanted)", arg=text, timeout=timeout
     )
 
 
@@ -157,7 +159,7 @@ async def test_every_page_at_every_width_and_in_both_schemes(people: People, bro
         "dead-letters": "undecodable",
     }
     seen, texts = Seen(), ""
-    async with console(people) as address:
+    async with console(people.platform) as address:
         async with context(browser) as looking:
             page = await looking.new_page()
             seen.watch(page)
@@ -178,7 +180,10 @@ async def test_every_page_at_every_width_and_in_both_schemes(people: People, bro
 
 
 async def test_it_works_from_the_keyboard_and_shows_what_is_decided_meanwhile(people: People, browser: Browser) -> None:
-    async with console(people) as address, context(browser, viewport={"width": 1_600, "height": 900}) as looking:
+    async with (
+        console(people.platform) as address,
+        context(browser, viewport={"width": 1_600, "height": 900}) as looking,
+    ):
         page, seen = await looking.new_page(), Seen()
         seen.watch(page)
         await page.goto(address)
@@ -266,7 +271,7 @@ async def test_a_silent_redis_is_named_where_it_is_missed_and_the_rest_goes_on(
     async with AsyncExitStack() as closing:
         closing.callback(server.close)
         closing.callback(way.open)
-        address = await closing.enter_async_context(console(people, EUNOE_REDIS=redis))
+        address = await closing.enter_async_context(console(people.platform, EUNOE_REDIS=redis))
         looking = await closing.enter_async_context(context(browser, viewport={"width": 1_600, "height": 900}))
         overview, models, refusals = [await looking.new_page() for _ in range(3)]
         for page, name, text in ((overview, "", "everything answers"), (models, "models", "fresh")):
@@ -290,7 +295,7 @@ async def test_with_a_token_nothing_is_shown_before_it_is_given_and_no_script_is
     people: People, browser: Browser
 ) -> None:
     plain: Any = {"viewport": {"width": 380, "height": 900}, "java_script_enabled": False}
-    async with console(people, EUNOE_CONSOLE_TOKEN=TOKEN) as address, context(browser, **plain) as looking:
+    async with console(people.platform, EUNOE_CONSOLE_TOKEN=TOKEN) as address, context(browser, **plain) as looking:
         page = await looking.new_page()
         await page.goto(f"{address}lag")
         assert urlsplit(page.url).path == "/login"
@@ -311,3 +316,50 @@ async def test_with_a_token_nothing_is_shown_before_it_is_given_and_no_script_is
         async with httpx.AsyncClient(base_url=address) as program:
             assert (await program.get("/snapshot.json")).status_code == 401
             assert (await program.get("/snapshot.json", headers=bearer)).status_code == 200
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+async def test_each_part_is_stopped_in_turn_and_missed_in_its_own_place(
+    own_stack: LocalStack, topic_names: TopicNames, tmp_path: Path, browser: Browser
+) -> None:
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    platform = await install(own_stack.kafka, own_stack.redis, topic_names, tmp_path)
+    slow = 90_000  # a killed broker is usable again after 20 s, and a dead member is missed after its session
+    async with AsyncExitStack() as closing:
+        address = await closing.enter_async_context(console(platform))
+        wide: Any = {"viewport": {"width": 1_600, "height": 900}}
+        looking = await closing.enter_async_context(context(browser, **wide))
+        seen, overview, lag, switches = Seen(), *[await looking.new_page() for _ in range(3)]
+        for page, name in ((overview, ""), (lag, "lag"), (switches, "switches")):
+            seen.watch(page)
+            await page.goto(f"{address}{name}")
+            await page.wait_for_selector(LIVE)
+        await shows(overview, "no worker runs", slow)
+        for _ in range(2):
+            with platform.start_worker("decide,project"):
+                await shows(overview, "every partition is owned", slow)
+                await shows(overview, "everything answers", slow)
+            await shows(overview, "no worker runs", slow)
+        await shows(lag, "nobody owns it", slow)
+        await overview.screenshot(path=PICTURES / "no-worker.png", full_page=True)
+
+        for service, name in ((own_stack.redis_server, "Redis"), (own_stack.broker, "Kafka")):
+            other = "Kafka" if name == "Redis" else "Redis"
+            with platform.start_worker("decide,project"):
+                await shows(overview, "everything answers", slow)
+                await asyncio.to_thread(service.kill)
+                await shows(overview, f"{name} does not answer", slow)
+                await shows(lag, f"{name} does not answer", slow)
+                await overview.screenshot(path=PICTURES / f"{name.lower()}-killed.png", full_page=True)
+                assert f"{other} does not answer" not in (await overview.text_content("main") or "")
+                if name == "Kafka":
+                    await shows(switches, "Kafka does not answer")
+                assert "Redis" not in (await switches.text_content("main") or "")
+                await asyncio.to_thread(service.start)
+                # This Redis keeps nothing: what it held is filled in again, and a worker's start ties it to the log.
+                await shows(overview, "tied to no log" if name == "Redis" else "everything answers", slow)
+                await shows(overview, "all fresh", slow)
+        for page in (overview, lag, switches):
+            assert await page.get_attribute("#link", "data-state") == "live"
+        assert seen.wrong == []

@@ -24,6 +24,7 @@ from eunoe.console.tail import Tail, reader
 from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending
 from eunoe.readmodels.review import NAME, ReviewNames, queue_of
 from eunoe.readmodels.store import ask
+from eunoe.runtime.errors import ForeignLog
 from eunoe.runtime.installation import Installation, check_redis
 from eunoe.runtime.redis.connect import connect
 from eunoe.runtime.redis.generations import GenerationStore
@@ -40,6 +41,8 @@ RECEIPTS_SEEN: Final = 300
 CLOSED: Final = "closed"
 """No receipt yet: the generation is closed, and nothing is proved."""
 CONFLICT: Final = "conflict"
+_NO_LOG: Final = str(None)
+"""What `check_redis` names as the log of a Redis that is tied to none."""
 STAGES: Final = (CLOSED, *(each.value for each in Stage))
 _REASONS: Final = frozenset({*(each.value for each in Reason), CONFLICT})
 
@@ -68,17 +71,30 @@ class StoreSource:
             server = await redis.info("server")
 
             async def look() -> Store:
-                if self.known.current is not None:
-                    await check_redis(redis, self.known.current)
+                bound = await _bound(redis, self.known.current)
                 memory = await redis.info("memory")
                 return Store(
                     version=str(server.get("redis_version", "")),
                     mode=str(server.get("redis_mode", "")),
                     used=int(memory.get("used_memory", 0)),
                     limit=int(memory.get("maxmemory", 0)),
+                    bound=bound,
                 )
 
             yield look
+
+
+async def _bound(redis: Redis, installation: Installation | None) -> bool:
+    """False where Redis is tied to no log: it lost everything since, or nobody was here yet. Raises `ForeignLog`."""
+    if installation is None:
+        return True
+    try:
+        await check_redis(redis, installation)
+    except ForeignLog as foreign:
+        if foreign.expected != _NO_LOG:
+            raise
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

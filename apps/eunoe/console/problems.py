@@ -21,7 +21,7 @@ _SAID: Final[tuple[tuple[type[Exception] | UnionType, Service, str], ...]] = (
     (NotInstalled, Service.KAFKA, "has no log of this installation; run `eunoe topics apply`"),
     (MixedLog | WrongPartitionCount, Service.KAFKA, "has topics that do not belong together"),
     (LogChanged, Service.KAFKA, "has another log than before"),
-    (ForeignLog, Service.REDIS, "holds the read models of another log, or none yet"),
+    (ForeignLog, Service.REDIS, "holds the read models of another log"),
     (FunctionsUnavailable, Service.REDIS, "has no Functions for us"),
     (AuthenticationError | NoPermissionError, Service.REDIS, "does not let the console in"),
     (ResponseError, Service.REDIS, "answers with an error"),

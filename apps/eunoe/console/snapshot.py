@@ -94,12 +94,13 @@ class Throughput(Struct, frozen=True, kw_only=True):
 
 
 class Store(Struct, frozen=True, kw_only=True):
-    """Redis. ``limit``: bytes, 0 for none."""
+    """Redis. ``limit``: bytes, 0 for none. ``bound``: it is tied to this log; not, after it lost everything."""
 
     version: str
     mode: str
     used: int
     limit: int
+    bound: bool = True
 
 
 class ModelPartition(Struct, frozen=True, kw_only=True):

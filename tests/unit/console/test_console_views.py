@@ -97,6 +97,13 @@ def _tiles(section: Section) -> list[tuple[Tone, str]]:
     return [(each.badge.tone, each.badge.words) for each in block.tiles if each.badge is not None]
 
 
+def test_a_redis_that_lost_everything_is_no_silent_one(snapshot: Snapshot) -> None:
+    assert snapshot.store.value is not None
+    emptied = replace(snapshot, store=Part(value=replace(snapshot.store.value, bound=False), taken_at=snapshot.at))
+    tone, said = _tiles(overview.page(emptied).sections[0])[1]
+    assert (tone, said) == (Tone.WARNING, "answers; tied to no log, as after losing its data")
+
+
 def test_workers_that_are_gone_are_missed(snapshot: Snapshot) -> None:
     assert snapshot.lag.value is not None
     orphaned = tuple(

@@ -121,7 +121,7 @@ async def test_figures_stay_with_the_problem_beside_them_and_it_goes_when_it_is_
     [
         (KafkaConnectionError(), "Kafka", "does not answer"),
         (NotInstalled("memory-lifecycle", "x"), "Kafka", "has no log of this installation; run `eunoe topics apply`"),
-        (ForeignLog("", "a", "b"), "Redis", "holds the read models of another log, or none yet"),
+        (ForeignLog("", "a", "b"), "Redis", "holds the read models of another log"),
         (ZeroDivisionError("secret"), "the console", "has a bug here (ZeroDivisionError)"),
     ],
 )

@@ -71,9 +71,10 @@ def _redis(snapshot: Snapshot) -> Tile:
         figure = words.size(part.value.used)
         limit = f"of {words.size(part.value.limit)}" if part.value.limit else "no limit of memory"
         note = f"{limit}; {part.value.mode} {part.value.version}"
-    return Tile(
-        label="Redis", figure=figure, note=note, badge=_answers(part, snapshot.at), stale=part.problem is not None
-    )
+    badge = _answers(part, snapshot.at)
+    if part.value is not None and not part.value.bound and part.problem is None:
+        badge = Badge(Tone.WARNING, "answers; tied to no log, as after losing its data")
+    return Tile(label="Redis", figure=figure, note=note, badge=badge, stale=part.problem is not None)
 
 
 def _answers(part: Part[object], now: int) -> Badge:
