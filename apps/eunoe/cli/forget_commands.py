@@ -7,7 +7,7 @@ import click
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import answered, perform
-from eunoe.cli.showing import outcome_document, outcome_text
+from eunoe.cli.showing import instant, outcome_document, outcome_text
 from eunoe.schemas.receipts import WORDING
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from eunoe.schemas.receipts import ReceiptRecord
 
 LOGICAL: Final = "logical"
+REQUESTED: Final = "ForgettingRequested"
 _STAGES: Final = (LOGICAL, "compacted", "scanned")
 REMAINS: Final = (
     "rendered unreadable in reads; the sealed text stays in the log, under a key that it shares with other memories of "
@@ -38,8 +39,9 @@ REMAINS: Final = (
 def forget(call: Call, everything: bool, until: str | None, timeout: float, **given: Any) -> None:
     """Render a memory, or all that is held on a person, unreadable. Needs the right to erase.
 
-    For a person it waits until that is proved, and prints what was proved. Exits 1 where the stage is not reached or
-    not proved in time; the erasure goes on, and `eunoe receipt show` tells later.
+    Who may only ask (or while a legal hold stands) asks: nobody reads the person's memories from then on, and nothing
+    is destroyed yet. For a person it waits until that is proved, and prints what was proved. Exits 1 where the stage is
+    not reached or not proved in time; the erasure goes on, and `eunoe receipt show` tells later.
     """
     named = [name for name in ("memory_id", "subject") if given[name] is not None]
     if len(named) + everything != 1:
@@ -53,11 +55,23 @@ def forget(call: Call, everything: bool, until: str | None, timeout: float, **gi
     if outcome.refused:
         call.show({"stage": None, "outcome": outcome_document(outcome)}, lambda: outcome_text(outcome))
         raise SystemExit(Exit.REFUSED)
+    if outcome.kind == REQUESTED:
+        call.show({"stage": None, "outcome": outcome_document(outcome)}, lambda: _requested(outcome))
+        raise SystemExit(Exit.SUCCESS if until is None else Exit.REFUSED)
     if given["memory_id"] is not None:
         document = {"stage": LOGICAL, "remains": REMAINS, "outcome": outcome_document(outcome)}
         call.show(document, lambda: f"{outcome_text(outcome)}\n{LOGICAL}: {REMAINS}")
         return
     _show_receipts(call, outcome, given["tenant"], until or _STAGES[-1], timeout)
+
+
+def _requested(outcome: "Outcome") -> str:
+    when = "once somebody who may erase forgets them, or a hold is lifted"
+    if outcome.due_at is not None:
+        when = f"at {instant(outcome.due_at)}, unless that is withdrawn or a legal hold stands"
+    return (
+        f"{outcome_text(outcome)}\nrequested: nobody reads them any more; nothing is destroyed yet. It will be {when}."
+    )
 
 
 def _show_receipts(call: Call, outcome: "Outcome", tenant: str, until: str, timeout: float) -> None:
@@ -101,3 +115,14 @@ async def _receipts(call: Call, outcome: "Outcome", tenant: str, until: str, tim
 def readmit(call: Call, timeout: float, **given: Any) -> None:
     """Allow new memories about a forgotten person. Nothing old comes back. Needs the right to readmit."""
     perform(call, {"op": "readmit"} | {name: value for name, value in given.items() if value is not None}, timeout)
+
+
+@click.command()
+@tenant_option
+@click.option("--subject", required=True, help="Who was to be forgotten.")
+@click.option("--idempotency-key", help="Asked twice with one key, it is done once.  [default: a fresh one]")
+@timeout_option
+@common
+def withdraw(call: Call, timeout: float, **given: Any) -> None:
+    """Take back a request to forget a person that was not carried out yet. For whoever asked, or may erase."""
+    perform(call, {"op": "withdraw"} | {name: value for name, value in given.items() if value is not None}, timeout)

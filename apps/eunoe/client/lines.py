@@ -159,6 +159,24 @@ class ReadmitLine(_Line, frozen=True, kw_only=True, tag="readmit"):
     idempotency_key: Key | None = None
 
 
+class WithdrawLine(_Line, frozen=True, kw_only=True, tag="withdraw"):
+    """Takes back a request to forget a person."""
+
+    subject: Subject
+    idempotency_key: Key | None = None
+
+
+class HoldLine(_Line, frozen=True, kw_only=True, tag="hold"):
+    subject: Subject
+    review_at: Instant
+    idempotency_key: Key | None = None
+
+
+class LiftHoldLine(_Line, frozen=True, kw_only=True, tag="lift_hold"):
+    subject: Subject
+    idempotency_key: Key | None = None
+
+
 Line = (
     RememberLine
     | CorrectLine
@@ -169,6 +187,9 @@ Line = (
     | RetractLine
     | ForgetLine
     | ReadmitLine
+    | WithdrawLine
+    | HoldLine
+    | LiftHoldLine
 )
 
 
@@ -198,11 +219,11 @@ def line_of(fields: dict[str, Any]) -> Line:
 def idempotency_of(line: Line, text: bytes | str) -> str:
     """The line's idempotency key. One without it gets the digest of its text: the same file again changes nothing.
 
-    But forgetting and readmitting are asked for anew each time: whether they still hold is not a matter of the text.
+    But what is done about a person is asked for anew each time: whether they still hold is not a matter of the text.
     """
     if line.idempotency_key is not None:
         return line.idempotency_key
-    if isinstance(line, ForgetLine | ReadmitLine):
+    if isinstance(line, ForgetLine | ReadmitLine | WithdrawLine | HoldLine | LiftHoldLine):
         return new_id()
     raw = text.encode() if isinstance(text, str) else text
     return f"line-{hashlib.sha256(raw.strip()).hexdigest()[:40]}"

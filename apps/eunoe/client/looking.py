@@ -1,6 +1,6 @@
 """Looking at what is held and at what was read: for people, and for programs that explain. It changes nothing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from eunoe.client.gate import NOT_ALLOWED, ControlGate
@@ -11,7 +11,9 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.inspecting import Inspection, Look, Status
 from eunoe.readmodels.recall.record import StoredRecord
+from eunoe.readmodels.subjects import SubjectsReader
 from eunoe.runtime.installation import Installation
+from eunoe.schemas.events import SubjectRef
 from eunoe.schemas.ids import MemoryId, Millis, TenantId
 from eunoe.schemas.policy import PrincipalRule
 from eunoe.schemas.traces import TraceKind
@@ -92,6 +94,14 @@ class Looking:
             return False
         purposes = record.purposes if purpose is None else (purpose,)
         return any(self._gate.allows(tenant, rule, each, record.sensitivity) for each in purposes)
+
+    async def holds(self, tenant: str) -> Sequence[tuple[SubjectRef, Millis]]:
+        """Who is under a legal hold, with its review date, the earliest first. Raises `ReadRefused`."""
+        of = TenantId(tenant)
+        rule = self._gate.belongs(of)
+        if not (rule.may(Action.HOLD, of) or rule.may(Action.ERASE, of)):
+            raise ReadRefused(NOT_ALLOWED, of)
+        return await SubjectsReader(self.reading.reader.redis, self.installation).holds(of)
 
     async def traces(
         self,

@@ -11,7 +11,7 @@ The fields of the writing methods are those of a line of `eunoe ingest` (`eunoe.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,6 +49,7 @@ from eunoe.runtime.metrics import SILENT, Meter
 from eunoe.runtime.principals import secrets_of
 from eunoe.runtime.redis.connect import connect as connect_redis
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
+from eunoe.schemas.events import SubjectRef
 from eunoe.schemas.ids import CommandId, Millis, TenantId, is_uuid, new_id
 from eunoe.schemas.outcomes import Outcome
 
@@ -166,12 +167,28 @@ class Memory:
         return await self._do("forget", timeout, memory_id=memory_id, **fields)
 
     async def forget_subject(self, subject: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
-        """Render all about a person unreadable in reads, and take nothing new; as `forget_memory` for the text."""
+        """Render all about a person unreadable, and take nothing new.
+
+        Whoever may only ask gets ``ForgettingRequested``, as everybody does under a legal hold: nobody reads from then
+        on, and nothing is destroyed yet (``due_at``: when it is, by itself).
+        """
         return await self._do("forget", timeout, subject=subject, **fields)
 
     async def readmit(self, subject: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
         """Allow new memories about a forgotten person. Nothing old comes back."""
         return await self._do("readmit", timeout, subject=subject, **fields)
+
+    async def withdraw(self, subject: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """Take back a request to forget a person that was not carried out yet."""
+        return await self._do("withdraw", timeout, subject=subject, **fields)
+
+    async def hold(self, subject: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """A legal hold on a person until it is lifted. ``fields``: tenant, review_at (a datetime with its offset)."""
+        return await self._do("hold", timeout, subject=subject, **fields)
+
+    async def lift_hold(self, subject: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
+        """The hold is over. Where the policy asks for two people the first gets ``ActionProposed``."""
+        return await self._do("lift_hold", timeout, subject=subject, **fields)
 
     async def perform(self, line: Line, *, timeout: float = TIMEOUT_S) -> Outcome:
         """Send the command and wait for what becomes of it; a refusal is an outcome, not an error.
@@ -259,6 +276,10 @@ class Memory:
     async def review(self, memory_id: str, tenant: str, **waiting: Any) -> Shown | None:
         """What waits under this id, opened, with all that a decision needs; None where nothing does."""
         return await self.reviewing.review(memory_id, tenant, **waiting)
+
+    async def holds(self, tenant: str) -> Sequence[tuple[SubjectRef, Millis]]:
+        """Who is under a legal hold, and when somebody has to look at it. Needs the right ``hold`` or ``erase``."""
+        return await self.looking.holds(tenant)
 
     async def outcome(self, tenant: str, command_id: str) -> Outcome | None:
         """What became of a command; None where nothing is known (yet, or any more). Raises `ReadRefused`."""

@@ -33,6 +33,8 @@ class Withheld(StrEnum):
     READS_OFF = "reads_off"
     """Reads are switched off for every purpose it has."""
     ERASED = "erased"
+    RESTRICTED = "restricted"
+    """Somebody asked to forget the person, or a legal hold stands: nobody reads for now."""
 
 
 class Changed(StrEnum):

@@ -30,6 +30,7 @@ from eunoe.readmodels.review import NAME
 from eunoe.readmodels.review_beside import Beside
 from eunoe.readmodels.review_items import CONFLICT, Conflict, Page, Quarantined, Waiting
 from eunoe.readmodels.review_reader import ReviewReader, Wanted
+from eunoe.readmodels.subjects import SubjectsReader
 from eunoe.readmodels.waiting import wait_until
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import MemoryBody
@@ -52,6 +53,10 @@ class Reviewing:
     gate: ReviewGate
     queue: ReviewReader
     reader: MemoryReader
+
+    @property
+    def subjects(self) -> SubjectsReader:
+        return SubjectsReader(self.reader.redis, self.reader.installation)
 
     async def reviews(
         self,
@@ -102,6 +107,9 @@ class Reviewing:
     async def _quarantined(self, tenant: TenantId, waiting: Waiting) -> ShownQuarantined:
         item, now = waiting.item, self.reader.clock()
         withheld = self.gate.withholds(tenant, item.purposes, item.sensitivity)
+        whom = (item.subject, *(each.subject for each in item.about))
+        if withheld is None and await self.subjects.restricted(tenant, *whom):
+            withheld = Withheld.RESTRICTED
         body = None if withheld is not None else await self._opened(tenant, waiting)
         corroborating: tuple[RecalledMemory, ...] = ()
         if body is not None:

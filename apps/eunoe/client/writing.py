@@ -5,6 +5,8 @@ from typing import assert_never
 from eunoe.client.lines import (
     ConfirmLine,
     ForgetLine,
+    HoldLine,
+    LiftHoldLine,
     Line,
     PromoteLine,
     ReadmitLine,
@@ -12,6 +14,7 @@ from eunoe.client.lines import (
     RememberLine,
     ResolveLine,
     RetractLine,
+    WithdrawLine,
     millis,
 )
 from eunoe.producers.client import Asked, MemoryProducer, Sent
@@ -69,7 +72,9 @@ def placed(producer: MemoryProducer, line: RememberLine) -> Placed:
     return producer.place(proposal_of(line), None if line.memory_id is None else MemoryId(line.memory_id))
 
 
-async def send(producer: MemoryProducer, line: Line, asked: Asked, ready: Placed | None = None) -> Sent:
+async def send(  # noqa: PLR0911 - one line per command
+    producer: MemoryProducer, line: Line, asked: Asked, ready: Placed | None = None
+) -> Sent:
     """``ready``: what `placed` made of a remembering line before, when its keys were fetched ahead."""
     tenant = TenantId(line.tenant)
     match line:
@@ -96,5 +101,11 @@ async def send(producer: MemoryProducer, line: Line, asked: Asked, ready: Placed
             return await producer.forget_subject(tenant, line.subject, asked)
         case ReadmitLine():
             return await producer.readmit_subject(tenant, line.subject, asked)
+        case WithdrawLine():
+            return await producer.withdraw_forgetting(tenant, line.subject, asked)
+        case HoldLine():
+            return await producer.hold(tenant, line.subject, millis(line.review_at), asked)
+        case LiftHoldLine():
+            return await producer.lift_hold(tenant, line.subject, asked)
         case unreachable:
             assert_never(unreachable)

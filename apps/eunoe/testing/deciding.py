@@ -44,7 +44,16 @@ from eunoe.schemas.ids import (
     TenantId,
     new_id,
 )
-from eunoe.schemas.policy import KindRule, Limits, Policy, PrincipalRule, PurposeRule, SecretRef, SourceRule
+from eunoe.schemas.policy import (
+    ErasureRules,
+    KindRule,
+    Limits,
+    Policy,
+    PrincipalRule,
+    PurposeRule,
+    SecretRef,
+    SourceRule,
+)
 from eunoe.schemas.topics import Topic
 from eunoe.schemas.values import (
     Action,
@@ -109,6 +118,7 @@ def test_policy() -> Policy:
         limits=Limits(),
         idempotency_retention=35 * DAY,
         expiry_tolerance=300_000,
+        erasure=ErasureRules(two_people=False),
     )
 
 

@@ -1,6 +1,17 @@
 """Who and what is forgotten by the end of the log: a simulation opens nothing of it, whatever keys are left."""
 
-from eunoe.schemas.commands import Command, CorrectMemory, ForgetSubject, IssueKey, ReadmitSubject, RememberMemory
+from eunoe.schemas.commands import (
+    Command,
+    CompleteForgetting,
+    CorrectMemory,
+    ForgetSubject,
+    HoldSubject,
+    IssueKey,
+    LiftHold,
+    ReadmitSubject,
+    RememberMemory,
+    WithdrawForgetting,
+)
 from eunoe.schemas.events import (
     Event,
     MemoryAccepted,
@@ -40,7 +51,9 @@ class Erasures:
         """Whether the command is about a record, or about people, of whom nothing may be read any more."""
         tenant = command.tenant
         match command:
-            case IssueKey() | ForgetSubject() | ReadmitSubject():
+            case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
+                return False
+            case HoldSubject() | LiftHold():
                 return False
             case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
                 if self._closed(tenant, SubjectRef(subject=draft.subject, generation=draft.generation)):

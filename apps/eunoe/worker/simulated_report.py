@@ -4,7 +4,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from eunoe.schemas.commands import Command, CorrectMemory, ForgetSubject, IssueKey, ReadmitSubject, RememberMemory
+from eunoe.schemas.commands import (
+    Command,
+    CompleteForgetting,
+    CorrectMemory,
+    ForgetSubject,
+    HoldSubject,
+    IssueKey,
+    LiftHold,
+    ReadmitSubject,
+    RememberMemory,
+    WithdrawForgetting,
+)
 from eunoe.schemas.events import (
     CandidateObserved,
     CommandDuplicate,
@@ -110,7 +121,9 @@ def memory_of(command: Command) -> MemoryId | None:
     match command:
         case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
             return draft.memory_id
-        case IssueKey() | ForgetSubject() | ReadmitSubject():
+        case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
+            return None
+        case HoldSubject() | LiftHold():
             return None
         case _:
             return command.memory_id

@@ -31,11 +31,15 @@ def generation_closed(state: SubjectState | None, generation: int) -> bool:
 
 
 def open_subjects(case: Case, draft: Draft) -> Refusal | None:
-    """Nobody the record concerns is forgotten. Asked before the idempotency key: the digest dies with the root."""
+    """Nobody it concerns is forgotten or restricted. Asked before the idempotency key, whose digest dies with them."""
     if generation_closed(case.known.subject, draft.generation):
         return Refusal(reason=Reason.SUBJECT_CLOSED, field="subject")
     if any(state is not None and state.closed for state in case.known.about):
         return Refusal(reason=Reason.SUBJECT_CLOSED, field="about")
+    if case.known.subject is not None and case.known.subject.restricted:
+        return Refusal(reason=Reason.SUBJECT_RESTRICTED, field="subject")
+    if any(state is not None and state.restricted for state in case.known.about):
+        return Refusal(reason=Reason.SUBJECT_RESTRICTED, field="about")
     return None
 
 

@@ -7,22 +7,26 @@ asking whether it was asked before, for what would tell dies with the subject.) 
 
 from typing import assert_never
 
-from eunoe.domain import decide_records, decide_subjects, decide_writes
+from eunoe.domain import decide_erasure, decide_records, decide_subjects, decide_writes
 from eunoe.domain.known import Case, Known, Opened, Refusal
 from eunoe.schemas.commands import (
     Command,
+    CompleteForgetting,
     ConfirmMemory,
     CorrectMemory,
     ExpireMemory,
     ForgetMemory,
     ForgetSubject,
+    HoldSubject,
     IssueKey,
+    LiftHold,
     PromoteMemory,
     ReadmitSubject,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
     RetractMemory,
+    WithdrawForgetting,
 )
 from eunoe.schemas.events import CommandRejected, Fact
 from eunoe.schemas.ids import MemoryId, Millis, is_uuid
@@ -44,7 +48,7 @@ def decide(opened: Opened, known: Known, now: Millis, policy: Policy, writing: W
     return (_rejected(opened.command, answer) if isinstance(answer, Refusal) else answer,)
 
 
-def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911 - one line per command
+def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911, PLR0912 - one line per command
     match case.opened.command:
         case RememberMemory() as command:
             return decide_writes.remember(case, command)
@@ -67,9 +71,17 @@ def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911 - one line per comman
         case ForgetMemory() as command:
             return decide_records.forget(case, command)
         case ForgetSubject() as command:
-            return decide_subjects.forget_subject(case, command)
+            return decide_erasure.forget_subject(case, command)
         case ReadmitSubject() as command:
-            return decide_subjects.readmit_subject(case, command)
+            return decide_erasure.readmit_subject(case, command)
+        case WithdrawForgetting() as command:
+            return decide_erasure.withdraw(case, command)
+        case CompleteForgetting() as command:
+            return decide_erasure.complete_forgetting(case, command)
+        case HoldSubject() as command:
+            return decide_erasure.hold(case, command)
+        case LiftHold() as command:
+            return decide_erasure.lift(case, command)
         case unreachable:
             assert_never(unreachable)
 
@@ -90,7 +102,9 @@ def _named(command: Command) -> MemoryId | None:
     match command:
         case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
             memory_id = draft.memory_id
-        case IssueKey() | ForgetSubject() | ReadmitSubject():
+        case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
+            return None
+        case HoldSubject() | LiftHold():
             return None
         case _:
             memory_id = command.memory_id

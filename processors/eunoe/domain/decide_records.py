@@ -1,7 +1,7 @@
 """Commands about one record that exists: promote, reject, confirm, retract, expire, forget."""
 
 from eunoe.domain import conflict
-from eunoe.domain.identity import gate, not_own, repeated, writing_gate
+from eunoe.domain.identity import gate, not_own, repeated, within_limit, writing_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
 from eunoe.domain.retention import still_running
@@ -172,7 +172,7 @@ def expire(case: Case, command: ExpireMemory) -> Fact | Refusal:
         return objection
     if command.expires_at != record.expires_at:
         return Refusal(reason=Reason.INVALID_FIELD, field="expires_at")
-    if case.now < record.expires_at:
+    if case.now < record.expires_at or case.known.memory_held:
         return Refusal(reason=Reason.NOT_DUE, current_version=record.version)
     return MemoryExpired(memory_id=record.memory_id, version=record.version + 1)
 
@@ -188,8 +188,12 @@ def forget(case: Case, command: ForgetMemory) -> Fact | Refusal:
     record = _present(case)
     if isinstance(record, Refusal):
         return record
-    return _steps(record, record.version, Step.FORGOTTEN) or MemoryForgotten(
-        memory_id=record.memory_id, version=record.version + 1
+    if case.known.memory_held:
+        return Refusal(reason=Reason.ON_HOLD, current_version=record.version)
+    return (
+        within_limit(case)
+        or _steps(record, record.version, Step.FORGOTTEN)
+        or MemoryForgotten(memory_id=record.memory_id, version=record.version + 1)
     )
 
 

@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from eunoe.domain.memory import MemoryState
-from eunoe.schemas.ids import Bucket, CommandId, KeyId, MemoryId, Millis, Pseudonym, TenantId
+from eunoe.schemas.ids import Bucket, CommandId, KeyId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
 
 LedgerKey = NewType("LedgerKey", str)
+HOUR_MS: Final = 3_600_000
 
 
 class TenantState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=2):
@@ -24,19 +25,44 @@ class TenantState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     key_id: KeyId
 
 
+class Request(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
+    """Somebody asked to forget the person; see `ForgettingRequested`."""
+
+    principal: PrincipalName
+    due_at: Millis | None
+    authorized: bool
+
+
+class Proposal(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
+    """The first of two people said so; see `ActionProposed`. ``at``: log time."""
+
+    action: str
+    principal: PrincipalName
+    owner: str
+    at: Millis
+
+
 class SubjectState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=3):
     """The newest generation of a subject; every earlier one is closed.
 
     ``records`` counts the records of this generation, on the subject or about it, that were not forgotten one by one:
     what forgetting the subject makes unreadable; in a closed generation, what it made so. One that another person's
     erasure has made unreadable meanwhile is still counted, for finding it would mean walking all of them.
-    ``root_key_id`` is None until a key is asked for.
+    ``root_key_id`` is None until a key is asked for. ``review_at``: a legal hold stands, and somebody looks at it then.
     """
 
     generation: int
     closed: bool
     root_key_id: KeyId | None
     records: int
+    request: Request | None = None
+    review_at: Millis | None = None
+    proposal: Proposal | None = None
+
+    @property
+    def restricted(self) -> bool:
+        """Nobody reads or writes: somebody asked to forget the person, or a hold stands."""
+        return self.request is not None or self.review_at is not None
 
 
 class KeyState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=4):
@@ -78,13 +104,22 @@ class ClaimState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, t
     members: tuple[MemoryId, ...]
 
 
+class Quota(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=9):
+    """What was destroyed or asked for in one hour of log time (hours since 1970), by principal."""
+
+    hour: int
+    used: tuple[tuple[PrincipalName, int], ...]
+
+
 class CommandSeen(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=6):
     """This command id has its outcome."""
 
     decided_at: Millis
 
 
-Entry = MemoryState | TenantState | SubjectState | KeyState | DayKey | IdempotencyEntry | ClaimState | CommandSeen
+Entry = (
+    MemoryState | TenantState | SubjectState | KeyState | DayKey | IdempotencyEntry | ClaimState | CommandSeen | Quota
+)
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final[msgspec.msgpack.Decoder[Entry]] = msgspec.msgpack.Decoder(Entry)
@@ -109,6 +144,16 @@ def tenant_key(tenant: TenantId) -> LedgerKey:
 
 def subject_key(tenant: TenantId, subject: Pseudonym) -> LedgerKey:
     return LedgerKey(f"s:{tenant}:{subject}")
+
+
+def person_of(key: LedgerKey) -> tuple[TenantId, Pseudonym]:
+    """Whose a `subject_key` is."""
+    _, tenant, subject = key.split(":")
+    return TenantId(tenant), Pseudonym(subject)
+
+
+def quota_key(tenant: TenantId) -> LedgerKey:
+    return LedgerKey(f"q:{tenant}")
 
 
 def key_key(tenant: TenantId, key_id: KeyId) -> LedgerKey:

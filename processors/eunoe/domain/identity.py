@@ -2,12 +2,13 @@
 
 from typing import Final
 
+from eunoe.domain.entries import HOUR_MS
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import CommandDuplicate, Reason
 from eunoe.schemas.ids import TenantId, is_name
-from eunoe.schemas.policy import SIGNED_ACTIONS, PrincipalRule
+from eunoe.schemas.policy import HUMAN_ACTIONS, SIGNED_ACTIONS, PrincipalRule
 from eunoe.schemas.values import Action, Algorithm, PrincipalKind, Sensitivity, Writing
 
 IDEMPOTENCY_BYTES: Final = 16
@@ -29,8 +30,8 @@ def gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
 def _granted(case: Case, rule: PrincipalRule, action: Action) -> Refusal | None:
     if action not in rule.actions:
         return Refusal(reason=Reason.NOT_ALLOWED, field=action.value)
-    # A service never reviews, whatever it was granted: a model must not let its own memory into use (A21).
-    if action is Action.REVIEW and rule.kind is not PrincipalKind.HUMAN:
+    # Whatever it was granted: a model must neither let its own memory into use (A21) nor destroy what others keep.
+    if action in HUMAN_ACTIONS and rule.kind is not PrincipalKind.HUMAN:
         return Refusal(reason=Reason.NOT_ALLOWED, field=action.value)
     if action in SIGNED_ACTIONS and case.opened.algorithm is not Algorithm.ED25519:
         return Refusal(reason=Reason.SIGNATURE_REQUIRED, field=action.value)
@@ -40,6 +41,18 @@ def _granted(case: Case, rule: PrincipalRule, action: Action) -> Refusal | None:
 def writing_gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
     """`gate`, for what adds to memory or brings it into use. The switch never holds up taking back or forgetting."""
     return gate(case, action, tenant) or (Refusal(reason=Reason.WRITES_OFF) if case.writing is Writing.OFF else None)
+
+
+def may_ask_to_forget(case: Case, tenant: TenantId) -> Refusal | None:
+    """Who may request that a person be forgotten."""
+    return gate(case, Action.REQUEST_ERASURE, tenant)
+
+
+def within_limit(case: Case) -> Refusal | None:
+    """The principal may have something more destroyed in this tenant in this hour of log time."""
+    quota, hour = case.known.quota, case.now // HOUR_MS
+    used = 0 if quota is None or quota.hour != hour else dict(quota.used).get(case.opened.principal, 0)
+    return Refusal(reason=Reason.LIMIT_REACHED, field="principal") if used >= case.policy.erasure.per_hour else None
 
 
 def source_allowed(case: Case, draft: Draft) -> Refusal | None:

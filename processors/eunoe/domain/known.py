@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from eunoe.domain.entries import DayKey, IdempotencyEntry, KeyState, SubjectState, TenantState
+from eunoe.domain.entries import DayKey, IdempotencyEntry, KeyState, Quota, SubjectState, TenantState
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Command, Draft
 from eunoe.schemas.events import Finding, Reason
@@ -67,8 +67,9 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     the one that would give way. ``*_closed``: the generation of its subject, or of anyone it is about, is closed, so it
     counts as forgotten. ``subject`` and ``about`` are those of the draft or of the subject command. ``key`` is the one
     the draft names, for `IssueKey` the one that (subject, open generation, bucket) has; ``day`` the access key of the
-    day that one without a subject asks for. ``rivals``: the records on the
-    same claim that are active and of an open generation, without the record itself and the one it would replace.
+    day that one without a subject asks for. ``memory_held``: a legal hold stands on somebody the record concerns.
+    ``quota``: for what destroys. ``rivals``: the records on the same claim that are active and of an open generation,
+    without the record itself and the one it would replace.
     """
 
     seen: bool = False
@@ -78,11 +79,13 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     about: tuple[SubjectState | None, ...] = ()
     memory: MemoryState | None = None
     memory_closed: bool = False
+    memory_held: bool = False
     superseded: MemoryState | None = None
     superseded_closed: bool = False
     key: KeyState | None = None
     day: DayKey | None = None
     rivals: tuple[MemoryState, ...] = ()
+    quota: Quota | None = None
 
 
 class Refusal(Struct, frozen=True, kw_only=True, gc=False):

@@ -18,6 +18,7 @@ from eunoe.domain.entries import (
     IdempotencyEntry,
     KeyState,
     LedgerKey,
+    Quota,
     SubjectState,
     TenantState,
     bucket_key,
@@ -27,6 +28,7 @@ from eunoe.domain.entries import (
     idempotency_key,
     key_key,
     memory_key,
+    quota_key,
     subject_key,
     tenant_key,
 )
@@ -34,24 +36,29 @@ from eunoe.domain.known import Known
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import (
     Command,
+    CompleteForgetting,
     ConfirmMemory,
     CorrectMemory,
     ExpireMemory,
     ForgetMemory,
     ForgetSubject,
+    HoldSubject,
     IssueKey,
+    LiftHold,
     PromoteMemory,
     ReadmitSubject,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
     RetractMemory,
+    WithdrawForgetting,
 )
 from eunoe.schemas.ids import CommandId, MemoryId, TenantId
 
 RecordCommand = (
     PromoteMemory | RejectMemory | ConfirmMemory | ResolveConflict | RetractMemory | ExpireMemory | ForgetMemory
 )
+PersonCommand = ForgetSubject | ReadmitSubject | WithdrawForgetting | CompleteForgetting | HoldSubject | LiftHold
 Entries = Mapping[LedgerKey, Entry | None]
 """What was loaded; None: looked for and not there."""
 
@@ -73,7 +80,7 @@ def wanted(command_id: CommandId, command: Command, entries: Entries) -> tuple[L
 
 def follows_records(command: Command) -> bool:
     """Whether what `wanted` asks depends on loaded records, which a decision in between may have changed."""
-    return not isinstance(command, RememberMemory | ForgetSubject | ReadmitSubject)
+    return not isinstance(command, RememberMemory | PersonCommand)
 
 
 def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
@@ -98,10 +105,19 @@ def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
                 keys += (subject_key(tenant, subject), bucket_key(tenant, subject, 1, bucket))
             elif bucket is not None:
                 keys.append(day_key(tenant, bucket))
-        case ForgetSubject(subject=subject) | ReadmitSubject(subject=subject):
-            keys.append(subject_key(tenant, subject))
+        case (
+            ForgetSubject(subject=subject)
+            | ReadmitSubject(subject=subject)
+            | WithdrawForgetting(subject=subject)
+            | CompleteForgetting(subject=subject)
+            | HoldSubject(subject=subject)
+            | LiftHold(subject=subject)
+        ):
+            keys += (subject_key(tenant, subject), quota_key(tenant))
         case _:
             keys.append(memory_key(tenant, command.memory_id))
+            if isinstance(command, ForgetMemory):
+                keys.append(quota_key(tenant))
     return keys
 
 
@@ -109,7 +125,9 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
     """What the loaded entries name in turn."""
     tenant = command.tenant
     match command:
-        case RememberMemory() | ForgetSubject() | ReadmitSubject():
+        case RememberMemory() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
+            return []
+        case HoldSubject() | LiftHold():
             return []
         case IssueKey():
             key = _bucket_asked_for(command, entries)
@@ -220,8 +238,19 @@ def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
                 subject=find(entries, subject_key(tenant, subject), SubjectState),
                 key=find(entries, bucket, KeyState),
             )
-        case ForgetSubject(subject=subject) | ReadmitSubject(subject=subject):
-            return replace(common, subject=find(entries, subject_key(tenant, subject), SubjectState))
+        case (
+            ForgetSubject(subject=subject)
+            | ReadmitSubject(subject=subject)
+            | WithdrawForgetting(subject=subject)
+            | CompleteForgetting(subject=subject)
+            | HoldSubject(subject=subject)
+            | LiftHold(subject=subject)
+        ):
+            return replace(
+                common,
+                subject=find(entries, subject_key(tenant, subject), SubjectState),
+                quota=find(entries, quota_key(tenant), Quota),
+            )
         case _:
             return _known_of_record(common, command, entries)
 
@@ -252,6 +281,8 @@ def _known_of_record(common: Known, command: RecordCommand, entries: Entries) ->
         common,
         memory=record,
         memory_closed=record_closed(record, entries),
+        memory_held=_record_held(record, entries),
+        quota=find(entries, quota_key(tenant), Quota) if isinstance(command, ForgetMemory) else None,
         superseded=old,
         superseded_closed=old is not None and record_closed(old, entries),
         rivals=rivals(tenant, record.claim_ref, entries, others) if contested else (),
@@ -270,6 +301,11 @@ def with_rivals(known: Known, command: Command, claim_ref: bytes | None, entries
 
 def _record(entries: Entries, tenant: TenantId, memory_id: MemoryId) -> MemoryState | None:
     return find(entries, memory_key(tenant, memory_id), MemoryState)
+
+
+def _record_held(record: MemoryState, entries: Entries) -> bool:
+    states = (find(entries, key, SubjectState) for key in subjects_of(record))
+    return any(each is not None and each.review_at is not None for each in states)
 
 
 def record_closed(record: MemoryState, entries: Entries) -> bool:

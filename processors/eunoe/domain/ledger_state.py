@@ -7,7 +7,10 @@ tenants, or of sealed content, is not needed here.
 
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from eunoe.domain.entries import (
+    HOUR_MS,
     ClaimState,
     CommandSeen,
     DayKey,
@@ -15,6 +18,9 @@ from eunoe.domain.entries import (
     IdempotencyEntry,
     KeyState,
     LedgerKey,
+    Proposal,
+    Quota,
+    Request,
     SubjectState,
     TenantState,
     bucket_key,
@@ -24,18 +30,23 @@ from eunoe.domain.entries import (
     idempotency_key,
     key_key,
     memory_key,
+    quota_key,
     subject_key,
     tenant_key,
 )
 from eunoe.domain.ledger_questions import Entries, contesting, find, idempotency_of, known, wanted, with_rivals
 from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches
 from eunoe.schemas.events import (
+    ActionProposed,
     CandidateObserved,
     CommandDuplicate,
     CommandRejected,
     ConflictResolved,
     Event,
     EventHeader,
+    ForgettingRequested,
+    ForgettingWithdrawn,
+    HoldLifted,
     KeyIssued,
     MemoryAccepted,
     MemoryConfirmed,
@@ -48,6 +59,7 @@ from eunoe.schemas.events import (
     PartitionOpened,
     Reason,
     SubjectForgotten,
+    SubjectHeld,
     SubjectReadmitted,
     SubjectRef,
 )
@@ -72,8 +84,18 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
             keys += [] if record is None else [subject_key(tenant, each.subject) for each in _concerned(record)]
         case KeyIssued(subject=subject, created=True) if subject is not None:
             keys.append(subject_key(tenant, subject))
-        case SubjectForgotten(subject=subject) | SubjectReadmitted(subject=subject):
+        case (
+            SubjectForgotten(subject=subject)
+            | SubjectReadmitted(subject=subject)
+            | ForgettingRequested(subject=subject)
+            | ForgettingWithdrawn(subject=subject)
+            | SubjectHeld(subject=subject)
+            | HoldLifted(subject=subject)
+            | ActionProposed(subject=subject)
+        ):
             keys.append(subject_key(tenant, subject))
+    if isinstance(fact, _COUNTED):
+        keys.append(quota_key(tenant))
     for each in touches(fact):
         record = find(entries, memory_key(tenant, each), MemoryState) if memory_key(tenant, each) in entries else None
         if record is not None and record.claim_ref is not None:
@@ -100,6 +122,8 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
             changed = _issued(entries, header, fact)
         case SubjectForgotten() | SubjectReadmitted():
             changed = _turned(entries, tenant, fact)
+        case ForgettingRequested() | ForgettingWithdrawn() | SubjectHeld() | HoldLifted() | ActionProposed():
+            changed = _restricted(entries, header, fact)
         case (
             MemoryAccepted()
             | MemoryQuarantined()
@@ -114,6 +138,8 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
             changed = _recorded(entries, header, fact)
         case unreachable:
             assert_never(unreachable)
+    if isinstance(fact, _COUNTED):
+        changed[quota_key(tenant)] = _used(find(entries, quota_key(tenant), Quota), header)
     changed[command_key(tenant, header.command_id)] = CommandSeen(decided_at=header.decided_at)
     if header.idempotency is not None:
         changed[idempotency_key(tenant, header.idempotency)] = _first(event)
@@ -179,12 +205,7 @@ def _count(entries: Entries, tenant: TenantId, ref: SubjectRef, change: int, cha
         state = SubjectState(generation=ref.generation, closed=False, root_key_id=None, records=0)
     if state.closed or state.generation != ref.generation:
         raise ImpossibleFact("a record", key, f"generation {ref.generation} is not open")
-    changed[key] = SubjectState(
-        generation=state.generation,
-        closed=False,
-        root_key_id=state.root_key_id,
-        records=state.records + change,
-    )
+    changed[key] = replace(state, records=state.records + change)
 
 
 def _issued(entries: Entries, header: EventHeader, fact: KeyIssued) -> dict[LedgerKey, Entry]:
@@ -201,12 +222,9 @@ def _issued(entries: Entries, header: EventHeader, fact: KeyIssued) -> dict[Ledg
         raise ImpossibleFact("KeyIssued", at, f"generation {fact.generation} is not open")
     key = KeyState(key_id=fact.key_id, subject=fact.subject, generation=fact.generation, bucket=fact.bucket)
     return {
-        at: SubjectState(
-            generation=fact.generation,
-            closed=False,
-            root_key_id=fact.root_key_id,
-            records=0 if state is None else state.records,
-        ),
+        at: SubjectState(generation=fact.generation, closed=False, root_key_id=fact.root_key_id, records=0)
+        if state is None
+        else replace(state, root_key_id=fact.root_key_id),
         key_key(tenant, fact.key_id): key,
         bucket_key(tenant, fact.subject, fact.generation, fact.bucket): key,
     }
@@ -228,6 +246,45 @@ def _turned(entries: Entries, tenant: TenantId, fact: SubjectForgotten | Subject
             records=state.records if closing else 0,
         )
     }
+
+
+_COUNTED = (SubjectForgotten, MemoryForgotten, ForgettingRequested)
+"""What a principal may have only so much of in an hour."""
+
+
+def _used(quota: Quota | None, header: EventHeader) -> Quota:
+    hour = header.decided_at // HOUR_MS
+    used = dict(quota.used) if quota is not None and quota.hour == hour else {}
+    used[header.principal] = used.get(header.principal, 0) + 1
+    return Quota(hour=hour, used=tuple(sorted(used.items())))
+
+
+_Restricting = ForgettingRequested | ForgettingWithdrawn | SubjectHeld | HoldLifted | ActionProposed
+
+
+def _restricted(entries: Entries, header: EventHeader, fact: _Restricting) -> dict[LedgerKey, Entry]:
+    """What was asked for about a person and changes no record. Only a proposal may be about a closed generation."""
+    key = subject_key(header.tenant, fact.subject)
+    state = find(entries, key, SubjectState)
+    if state is None or state.generation != fact.generation:
+        raise ImpossibleFact(type(fact).__name__, key, f"generation {fact.generation} is not the latest")
+    if state.closed and not isinstance(fact, ActionProposed):
+        raise ImpossibleFact(type(fact).__name__, key, f"generation {fact.generation} is closed")
+    match fact:
+        case ForgettingRequested(due_at=due_at, authorized=authorized):
+            request = Request(principal=header.principal, due_at=due_at, authorized=authorized)
+            return {key: replace(state, request=request)}
+        case ForgettingWithdrawn():
+            return {key: replace(state, request=None)}
+        case SubjectHeld(review_at=review_at):
+            return {key: replace(state, review_at=review_at)}
+        case HoldLifted():
+            return {key: replace(state, review_at=None, proposal=None)}
+        case ActionProposed(action=action, owner=owner):
+            proposal = Proposal(action=action, principal=header.principal, owner=owner, at=header.decided_at)
+            return {key: replace(state, proposal=proposal)}
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _first(event: Event) -> IdempotencyEntry:

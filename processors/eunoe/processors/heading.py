@@ -8,16 +8,22 @@ from eunoe.schemas.commands import (
     ConfirmMemory,
     ForgetMemory,
     ForgetSubject,
+    HoldSubject,
+    LiftHold,
     PromoteMemory,
     ReadmitSubject,
     RejectMemory,
+    WithdrawForgetting,
 )
 from eunoe.schemas.events import Authorization, CommandRejected, EventHeader, Fact
 from eunoe.schemas.ids import EventId, Millis, Offset, derived_id
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Algorithm
 
-_ANSWERED_FOR = (PromoteMemory, RejectMemory, ConfirmMemory, ForgetMemory, ForgetSubject, ReadmitSubject)
+_ANSWERED_FOR = (
+    PromoteMemory, RejectMemory, ConfirmMemory, ForgetMemory, ForgetSubject, ReadmitSubject, WithdrawForgetting,
+    HoldSubject, LiftHold,
+)  # fmt: skip
 """Commands that somebody answers for: their signature is kept. None of them holds a sealed body."""
 
 

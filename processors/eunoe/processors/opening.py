@@ -23,13 +23,16 @@ from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import (
     Answers,
     Command,
+    CompleteForgetting,
     ConfirmMemory,
     CorrectMemory,
     Draft,
     ExpireMemory,
     ForgetMemory,
     ForgetSubject,
+    HoldSubject,
     IssueKey,
+    LiftHold,
     MemoryBody,
     PromoteMemory,
     ReadmitSubject,
@@ -37,6 +40,7 @@ from eunoe.schemas.commands import (
     RememberMemory,
     ResolveConflict,
     RetractMemory,
+    WithdrawForgetting,
 )
 from eunoe.schemas.errors import SchemaError
 from eunoe.schemas.events import Finding, Reason
@@ -237,8 +241,12 @@ def _plain_payload(command: Command) -> bytes:
             named: tuple[str | int | None, ...] = (command.memory_id,)
         case RejectMemory():
             named = (command.memory_id, command.reason)
-        case ForgetSubject() | ReadmitSubject():
+        case ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | LiftHold():
             named = (command.subject,)
+        case HoldSubject():
+            named = (command.subject, command.review_at)
+        case CompleteForgetting():
+            named = (command.subject, command.generation, command.due_at)
         case IssueKey():
             named = (command.subject, command.bucket)
         case ExpireMemory():

@@ -1,4 +1,5 @@
-"""Time enters through the log: whoever decides a partition proposes `ExpireMemory` for what is due on it.
+"""Time enters through the log: whoever decides a partition proposes `ExpireMemory` for what is due on it,
+and `CompleteForgetting` for a request to forget whose grace period is over.
 
 Nothing depends on the sweeper for safety: readers filter on ``expires_at`` themselves, and `decide` judges every
 proposal again by log time. A proposal from a clock that runs ahead is refused as ``not_due``, is not remembered, and
@@ -12,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from eunoe.domain.memory import MemoryState
-from eunoe.processors.ledger.ledger import Ledger
+from eunoe.processors.ledger.ledger import AskedFor, Ledger
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.lane import heed_cancellation
-from eunoe.schemas.commands import ExpireMemory
+from eunoe.schemas.commands import CompleteForgetting, ExpireMemory
 from eunoe.schemas.ids import CommandId, Millis, derived_id
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ WINDOW_MS: Final = 600_000
 """A proposal is made once in each window of wall-clock time, under one id however many sweepers make it."""
 _AT_ONCE: Final = 500
 
-Publish = Callable[[ExpireMemory, CommandId], Awaitable[object]]
+Publish = Callable[[ExpireMemory | CompleteForgetting, CommandId], Awaitable[object]]
 """Sends a command under the sweeper's principal and id; raises when the broker does not take it."""
 
 
@@ -38,6 +39,15 @@ def expiry(state: MemoryState, now: Millis) -> tuple[ExpireMemory, CommandId]:
     )
     window = str(now // WINDOW_MS)
     parts = ("expire", state.tenant, state.memory_id, str(state.version), str(state.expires_at), window)
+    return command, CommandId(derived_id(*parts))
+
+
+def completion(asked: AskedFor, now: Millis) -> tuple[CompleteForgetting, CommandId]:
+    """As `expiry`, for a request to forget whose time has come."""
+    command = CompleteForgetting(
+        tenant=asked.tenant, subject=asked.subject, generation=asked.generation, due_at=asked.due_at
+    )
+    parts = ("complete", asked.tenant, asked.subject, str(asked.generation), str(asked.due_at), str(now // WINDOW_MS))
     return command, CommandId(derived_id(*parts))
 
 
@@ -65,7 +75,8 @@ class Sweeper:
         if now // WINDOW_MS != self._window:
             self._window = now // WINDOW_MS
             self._proposed.clear()
-        proposals = [expiry(state, now) for state in await self.ledger.due(now, _AT_ONCE + len(self._proposed))]
+        due = await self.ledger.due(now, _AT_ONCE + len(self._proposed))
+        proposals = [completion(each, now) if isinstance(each, AskedFor) else expiry(each, now) for each in due]
         fresh = [(command, command_id) for command, command_id in proposals if command_id not in self._proposed]
         for command, command_id in fresh[:_AT_ONCE]:
             await self.publish(command, command_id)

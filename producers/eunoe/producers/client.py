@@ -38,15 +38,18 @@ from eunoe.schemas.commands import (
     Draft,
     ForgetMemory,
     ForgetSubject,
+    HoldSubject,
     IssueKey,
+    LiftHold,
     PromoteMemory,
     ReadmitSubject,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
     RetractMemory,
+    WithdrawForgetting,
 )
-from eunoe.schemas.ids import CommandId, MemoryId, PrincipalName, Pseudonym, TenantId, new_id
+from eunoe.schemas.ids import CommandId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId, new_id
 from eunoe.schemas.outcomes import Outcome
 from eunoe.schemas.policy import Policy
 
@@ -194,6 +197,20 @@ class MemoryProducer:
     async def readmit_subject(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
         pseudonym, hashed = await self._person(tenant, subject, asked)
         return await self._send(ReadmitSubject(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
+
+    async def withdraw_forgetting(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
+        pseudonym, hashed = await self._person(tenant, subject, asked)
+        return await self._send(WithdrawForgetting(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
+
+    async def hold(self, tenant: TenantId, subject: str | None, review_at: Millis, asked: Asked = ALONE) -> Sent:
+        at = checks.instant("review_at", review_at)
+        pseudonym, hashed = await self._person(tenant, subject, asked)
+        command = HoldSubject(tenant=tenant, subject=pseudonym, review_at=at, idempotency=hashed)
+        return await self._send(command, asked)
+
+    async def lift_hold(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
+        pseudonym, hashed = await self._person(tenant, subject, asked)
+        return await self._send(LiftHold(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
 
     async def outcome(self, tenant: TenantId, command_id: CommandId, timeout: float) -> Outcome:
         """What became of a command that was sent before. Raises what the source raises after ``timeout`` seconds."""

@@ -12,11 +12,21 @@ from eunoe.readmodels.source import Positioned
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
-from eunoe.schemas.events import Event, MemoryForgotten, SubjectForgotten
+from eunoe.schemas.events import (
+    Event,
+    ForgettingRequested,
+    ForgettingWithdrawn,
+    HoldLifted,
+    MemoryForgotten,
+    SubjectForgotten,
+    SubjectHeld,
+)
 from eunoe.schemas.ids import Offset
 from eunoe.schemas.topics import Topic
 
-_ALWAYS: Final = (SubjectForgotten, MemoryForgotten)
+_ALWAYS: Final = (
+    SubjectForgotten, MemoryForgotten, ForgettingRequested, ForgettingWithdrawn, SubjectHeld, HoldLifted
+)  # fmt: skip
 
 
 class AsOf:

@@ -34,12 +34,16 @@ from eunoe.runtime.redis.functions import FunctionLibrary, LoadedFunctions, lua
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
 from eunoe.schemas.events import (
+    ActionProposed,
     CandidateObserved,
     CommandDuplicate,
     CommandRejected,
     ConflictRef,
     ConflictResolved,
     Event,
+    ForgettingRequested,
+    ForgettingWithdrawn,
+    HoldLifted,
     KeyIssued,
     MemoryAccepted,
     MemoryConfirmed,
@@ -51,6 +55,7 @@ from eunoe.schemas.events import (
     MemoryRetracted,
     PartitionOpened,
     SubjectForgotten,
+    SubjectHeld,
     SubjectReadmitted,
     SupersededRef,
 )
@@ -178,8 +183,17 @@ def _writes(record: Positioned[Event]) -> Sequence[Operation]:
             return _nothing(fact)
 
 
+Restricting = ForgettingRequested | ForgettingWithdrawn | SubjectHeld | HoldLifted | ActionProposed
+
+
 def _nothing(
-    fact: PartitionOpened | KeyIssued | SubjectReadmitted | CommandRejected | CommandDuplicate | CandidateObserved,
+    fact: PartitionOpened
+    | KeyIssued
+    | SubjectReadmitted
+    | CommandRejected
+    | CommandDuplicate
+    | CandidateObserved
+    | Restricting,
 ) -> Sequence[Operation]:
     """These change nothing that waits. A new kind of fact has to be put here or above: mypy says so."""
     match fact:
@@ -187,6 +201,8 @@ def _nothing(
             return ()
         case CommandRejected() | CommandDuplicate() | CandidateObserved():
             return ()
+        case ForgettingRequested() | ForgettingWithdrawn() | SubjectHeld() | HoldLifted() | ActionProposed():
+            return ()  # whoever shows an item asks whether its people may be read
         case _:
             assert_never(fact)
 

@@ -3,7 +3,10 @@
 Folds ``memory-lifecycle`` without opening anything. Under the partition's prefix:
 
 ``subject:<tenant>:<subject>``             hash: ``generation`` (the latest), ``closed`` (the highest closed),
-                                           ``root`` (key id of the root of the latest, while it is open)
+                                           ``root`` (key id of the root of the latest, while it is open),
+                                           ``asked`` (somebody asked to forget them), ``hold`` (its review date, ms)
+``holds:<tenant>``                         hash: ``<subject>:<generation>`` under a legal hold -> its review date
+``asked:<tenant>``                         hash: ``<subject>:<generation>`` to be forgotten -> when, or nothing
 ``held:<tenant>:<subject>:<generation>``   set: ids of the records that are held, about others' records included
 ``record:<tenant>:<memory id>``            set: ``<subject>:<generation>`` of everyone a held record is about
 ``single:<tenant>:<key id>``               the record that the key serves alone; empty once that record is over
@@ -30,16 +33,20 @@ from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import DIGESTED, Operation
 from eunoe.schemas.events import (
     Event,
+    ForgettingRequested,
+    ForgettingWithdrawn,
+    HoldLifted,
     KeyIssued,
     MemoryAccepted,
     MemoryExpired,
     MemoryForgotten,
     MemoryQuarantined,
     SubjectForgotten,
+    SubjectHeld,
     SubjectReadmitted,
     SubjectRef,
 )
-from eunoe.schemas.ids import KeyId, MemoryId, Pseudonym, TenantId, is_uuid
+from eunoe.schemas.ids import KeyId, MemoryId, Millis, Pseudonym, TenantId, is_uuid
 from eunoe.schemas.topics import Topic
 
 NAME: Final = "subjects"
@@ -55,6 +62,14 @@ class SubjectState(Struct, frozen=True, kw_only=True):
     closed_generation: int
     records: int
     root_key_id: KeyId | None
+    asked: bool = False
+    review_at: Millis | None = None
+
+    @property
+    def restricted(self) -> bool:
+        """Nobody reads them for now: somebody asked to forget them, or a legal hold stands (until ``review_at``, when
+        somebody looks at it)."""
+        return self.asked or self.review_at is not None
 
     @property
     def closed(self) -> bool:
@@ -75,6 +90,12 @@ class SubjectNames(Struct, frozen=True):
 
     def record(self, tenant: TenantId, memory_id: MemoryId) -> str:
         return self.prefix.key(f"record:{tenant}:{memory_id}")
+
+    def holds(self, tenant: TenantId) -> str:
+        return self.prefix.key(f"holds:{tenant}")
+
+    def asked(self, tenant: TenantId) -> str:
+        return self.prefix.key(f"asked:{tenant}")
 
     def single(self, tenant: TenantId, key_id: KeyId) -> str:
         return self.prefix.key(f"single:{tenant}:{key_id}")
@@ -162,11 +183,40 @@ def _writes(names: SubjectNames, event: Event, owners: dict[_Record, Owners]) ->
             return _let_go(names, tenant, memory_id, owners.pop((tenant, memory_id), frozenset()))
         case SubjectForgotten(subject=subject, generation=generation):
             where = names.subject(tenant, subject)
-            return (("HSET", where, "generation", generation, "closed", generation), ("HDEL", where, "root"))
+            return (
+                ("HSET", where, "generation", generation, "closed", generation),
+                ("HDEL", where, "root", "asked", "hold"),
+                *_over(names, tenant, subject, generation),
+            )
         case SubjectReadmitted(subject=subject, generation=generation):
             where = names.subject(tenant, subject)
             return (("HSET", where, "generation", generation), ("HDEL", where, "root"))
+        case ForgettingRequested() | ForgettingWithdrawn() | SubjectHeld() | HoldLifted():
+            return _restricted(names, tenant, event.fact)
     return ()
+
+
+def _restricted(
+    names: SubjectNames,
+    tenant: TenantId,
+    fact: ForgettingRequested | ForgettingWithdrawn | SubjectHeld | HoldLifted,
+) -> Sequence[Operation]:
+    where, ref = names.subject(tenant, fact.subject), f"{fact.subject}:{fact.generation}"
+    match fact:
+        case ForgettingRequested(due_at=due_at):
+            when = "" if due_at is None else due_at
+            return (("HSET", where, "asked", 1), ("HSET", names.asked(tenant), ref, when))
+        case ForgettingWithdrawn():
+            return (("HDEL", where, "asked"), ("HDEL", names.asked(tenant), ref))
+        case SubjectHeld(review_at=review_at):
+            return (("HSET", where, "hold", review_at), ("HSET", names.holds(tenant), ref, review_at))
+        case HoldLifted():
+            return (("HDEL", where, "hold"), ("HDEL", names.holds(tenant), ref))
+
+
+def _over(names: SubjectNames, tenant: TenantId, subject: Pseudonym, generation: int) -> Sequence[Operation]:
+    ref = f"{subject}:{generation}"
+    return (("HDEL", names.holds(tenant), ref), ("HDEL", names.asked(tenant), ref))
 
 
 def _held(names: SubjectNames, tenant: TenantId, memory_id: MemoryId, refs: Iterable[SubjectRef]) -> list[Operation]:
@@ -198,6 +248,8 @@ def state_of(fields: Mapping[str, str], records: int) -> SubjectState | None:
         closed_generation=closed,
         records=0 if closed >= generation else records,
         root_key_id=None if root is None or closed >= generation else KeyId(root),
+        asked="asked" in fields,
+        review_at=Millis(int(fields["hold"])) if "hold" in fields else None,
     )
 
 
@@ -221,6 +273,29 @@ class SubjectsReader:
             return state_of(fields, records)
 
         return await self._serving.read(self._installation.partition_of(tenant), reading)
+
+    async def restricted(self, tenant: TenantId, *whom: Pseudonym) -> bool:
+        """Whether one of them may not be read for now."""
+
+        async def reading(prefix: Prefix) -> bool:
+            names = SubjectNames(prefix)
+            asked = (("HMGET", names.subject(tenant, each), "asked", "hold") for each in whom)
+            with answers("reading subjects"):
+                found = await ask(self._redis, *asked)
+            return any(any(field is not None for field in fields) for fields in found)
+
+        return await self._serving.read(self._installation.partition_of(tenant), reading)
+
+    async def holds(self, tenant: TenantId) -> Sequence[tuple[SubjectRef, Millis]]:
+        """Who is under a legal hold, with the date at which somebody has to look at it; the earliest first."""
+
+        async def reading(prefix: Prefix) -> dict[str, str]:
+            with answers("reading the holds"):
+                return texts((await ask(self._redis, ("HGETALL", SubjectNames(prefix).holds(tenant))))[0])
+
+        fields = await self._serving.read(self._installation.partition_of(tenant), reading)
+        found = [(ref_of(ref), Millis(int(at))) for ref, at in fields.items()]
+        return sorted(found, key=lambda each: (each[1], each[0].subject))
 
     async def held(self, tenant: TenantId, subject: Pseudonym, generation: int) -> AsyncIterator[MemoryId]:
         """Ids of the records held of one generation, open or closed, in no order, read in small steps.

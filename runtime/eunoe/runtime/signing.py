@@ -16,10 +16,13 @@ from eunoe.schemas.commands import (
     ConfirmMemory,
     ForgetMemory,
     ForgetSubject,
+    HoldSubject,
+    LiftHold,
     PromoteMemory,
     ReadmitSubject,
     RejectMemory,
     RetractMemory,
+    WithdrawForgetting,
 )
 from eunoe.schemas.envelope import Envelope, signed_bytes
 from eunoe.schemas.ids import CommandId, MessageId, Millis, PrincipalName, new_id
@@ -33,7 +36,8 @@ RECORD_LIMIT: Final = 1_000_000
 # Retracting is among them because taking back what somebody else wrote is a review, and only the decider knows whose
 # it is; a signature is never refused where a shared secret would do.
 _SIGNED: Final = (
-    PromoteMemory, RejectMemory, ConfirmMemory, RetractMemory, ForgetMemory, ForgetSubject, ReadmitSubject
+    PromoteMemory, RejectMemory, ConfirmMemory, RetractMemory, ForgetMemory, ForgetSubject, ReadmitSubject,
+    WithdrawForgetting, HoldSubject, LiftHold,
 )  # fmt: skip
 
 

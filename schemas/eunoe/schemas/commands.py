@@ -207,6 +207,40 @@ class ReadmitSubject(Struct, frozen=True, kw_only=True, gc=False):
     idempotency: bytes
 
 
+class WithdrawForgetting(Struct, frozen=True, kw_only=True, gc=False):
+    """Take back a request to forget that was not carried out yet."""
+
+    tenant: TenantId
+    subject: Pseudonym
+    idempotency: bytes
+
+
+class CompleteForgetting(Struct, frozen=True, kw_only=True, gc=False):
+    """From the sweeper: the request's ``due_at`` has passed. Judged again, for the sweeper's clock may be wrong."""
+
+    tenant: TenantId
+    subject: Pseudonym
+    generation: int
+    due_at: Millis
+
+
+class HoldSubject(Struct, frozen=True, kw_only=True, gc=False):
+    """A legal hold: nothing of the person is read or destroyed until it is lifted. Somebody looks at ``review_at``."""
+
+    tenant: TenantId
+    subject: Pseudonym
+    review_at: Millis
+    idempotency: bytes
+
+
+class LiftHold(Struct, frozen=True, kw_only=True, gc=False):
+    """The hold is over; an erasure that it deferred runs now."""
+
+    tenant: TenantId
+    subject: Pseudonym
+    idempotency: bytes
+
+
 Command = (
     IssueKey
     | RememberMemory
@@ -220,4 +254,8 @@ Command = (
     | ForgetMemory
     | ForgetSubject
     | ReadmitSubject
+    | WithdrawForgetting
+    | CompleteForgetting
+    | HoldSubject
+    | LiftHold
 )

@@ -55,6 +55,10 @@ class Reason(StrEnum):
     WRONG_KEY = "wrong_key"
     UNREADABLE_BODY = "unreadable_body"
     SUBJECT_CLOSED = "subject_closed"
+    # who may destroy, and when
+    SUBJECT_RESTRICTED = "subject_restricted"
+    ON_HOLD = "on_hold"
+    LIMIT_REACHED = "limit_reached"
     # what is known
     VERSION_CONFLICT = "version_conflict"
     IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
@@ -271,6 +275,55 @@ class SubjectReadmitted(Struct, frozen=True, kw_only=True, gc=False):
     generation: int
 
 
+class ForgettingRequested(Struct, frozen=True, kw_only=True, gc=False):
+    """From here on nobody reads the person's records, and nothing is destroyed yet.
+
+    ``authorized``: who asked may erase, and only a hold defers it. ``due_at``: when it is carried out without anybody
+    saying so again (once no hold stands); None: it waits for a person.
+    """
+
+    subject: Pseudonym
+    generation: int
+    due_at: Millis | None = None
+    authorized: bool = False
+
+
+class ForgettingWithdrawn(Struct, frozen=True, kw_only=True, gc=False):
+    """The request is void. ``restricted``: a hold still keeps everybody from reading."""
+
+    subject: Pseudonym
+    generation: int
+    restricted: bool
+
+
+class SubjectHeld(Struct, frozen=True, kw_only=True, gc=False):
+    """A legal hold on the open generation: nobody reads, and nothing is destroyed or expires, until it is lifted."""
+
+    subject: Pseudonym
+    generation: int
+    review_at: Millis
+
+
+class HoldLifted(Struct, frozen=True, kw_only=True, gc=False):
+    """``restricted``: a request to forget the person waits, or is due now; nobody reads meanwhile."""
+
+    subject: Pseudonym
+    generation: int
+    restricted: bool
+
+
+class ActionProposed(Struct, frozen=True, kw_only=True, gc=False):
+    """The first of two people wants this done; nothing has changed until one of another owner than ``owner`` says so.
+
+    ``action``: ``readmit`` or ``lift_hold``.
+    """
+
+    subject: Pseudonym
+    generation: int
+    action: str
+    owner: str
+
+
 class CommandRejected(Struct, frozen=True, kw_only=True, gc=False):
     """Nothing changed. ``field`` names what was wrong, ``current_version`` what a conflict was with; no content."""
 
@@ -329,6 +382,11 @@ Fact = (
     | MemoryForgotten
     | SubjectForgotten
     | SubjectReadmitted
+    | ForgettingRequested
+    | ForgettingWithdrawn
+    | SubjectHeld
+    | HoldLifted
+    | ActionProposed
     | CommandRejected
     | CommandDuplicate
     | ConflictResolved

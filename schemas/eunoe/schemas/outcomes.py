@@ -72,7 +72,8 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``conflicts``: active records that say otherwise and were not settled; somebody has to answer. ``superseded``: those
     that gave way, ``settled_by`` the signals by which they did. ``would_be``: what an observed candidate would have
-    become (accepted, quarantined, rejected); nothing was stored of it.
+    become (accepted, quarantined, rejected); nothing was stored of it. ``due_at``: when a request to forget is carried
+    out by itself.
     """
 
     command_id: CommandId
@@ -92,6 +93,7 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     superseded: tuple[MemoryId, ...] = ()
     settled_by: tuple[str, ...] = ()
     would_be: str | None = None
+    due_at: Millis | None = None
 
     @property
     def refused(self) -> bool:
@@ -139,6 +141,7 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
         superseded=_superseded(fact),
         settled_by=fact.settled_by if isinstance(fact, events.MemoryAccepted) else (),
         would_be=fact.verdict if isinstance(fact, events.CandidateObserved) else None,
+        due_at=fact.due_at if isinstance(fact, events.ForgettingRequested) else None,
     )
 
 

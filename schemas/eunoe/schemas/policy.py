@@ -25,6 +25,9 @@ from eunoe.schemas.values import (
 SIGNED_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD, Action.OPERATE})
 """Actions that need an Ed25519 signature, kept in the event; a shared secret would let the verifier forge it."""
 
+HUMAN_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD})
+"""What no service does, whatever it was granted: a model neither lets its own memory into use nor destroys anything."""
+
 ANY: Final = "*"
 """Stands for every name: a purpose rule of this name covers the purposes that have none of their own."""
 
@@ -149,6 +152,22 @@ class ConflictRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureRules:
+    """Who may destroy what, and when. Durations in ms of log time.
+
+    ``grace``: how long after a request nobody withdrew it is carried out; None: only a person carries it out.
+    ``two_people``: readmission and lifting a hold need two people of different owners; a proposal counts for
+    ``proposal``. ``per_hour``: how much one principal may have destroyed, or ask for, in a tenant in one hour of log
+    time: people and single records, each one.
+    """
+
+    grace: int | None = None
+    two_people: bool = True
+    proposal: int = 7 * 86_400_000
+    per_hour: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """One version of the rules. ``hash`` is the SHA-256 of the file's bytes, in hex, and goes into every event.
 
@@ -171,6 +190,7 @@ class Policy:
     detection: DetectionRules = field(default_factory=DetectionRules)
     review: ReviewRules = field(default_factory=ReviewRules)
     conflicts: ConflictRules = field(default_factory=ConflictRules)
+    erasure: ErasureRules = field(default_factory=ErasureRules)
 
     def circumstance(self, declared: Circumstance) -> Verdict:
         """What a declared circumstance does. One that no rule speaks of is refused: it argues against keeping."""

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from eunoe.schemas.ids import PrincipalName, SecretId, TenantId, is_name
 from eunoe.schemas.policy import (
     ANY,
+    HUMAN_ACTIONS,
     SIGNED_ACTIONS,
     KindRule,
     Limits,
@@ -33,6 +34,7 @@ from eunoe.schemas.policy_rules import (
     classes_of,
     conflicts_of,
     detection_of,
+    erasure_of,
     review_of,
     surfaces_of,
 )
@@ -112,6 +114,7 @@ def _policy(top: Table, digest: str) -> Policy:
         detection=detection_of(top.table("detection", required=False)),
         review=review_of(top.table("review", required=False)),
         conflicts=conflicts_of(top.table("conflicts", required=False)),
+        erasure=erasure_of(top.table("erasure", required=False)),
     )
     retention.close()
     top.close()
@@ -200,9 +203,11 @@ def _principal(name: str, table: Table) -> PrincipalRule:
         max_sensitivity=table.choice("max_sensitivity", Sensitivity, Sensitivity.PERSONAL),
         secrets=tuple(_secret(each) for each in table.entries("secrets")),
     )
-    if rule.kind is not PrincipalKind.HUMAN and Action.REVIEW in actions:
-        # The decider refuses it too: granting it would only look as if somebody reviewed (A21).
-        table.problem("actions", f"principals.{name}: only a human may have review, and it is a {rule.kind}")
+    if rule.kind is not PrincipalKind.HUMAN and (human := sorted(HUMAN_ACTIONS & actions)):
+        # The decider refuses it too: granting it would only look as if somebody reviewed (A21), or had decided.
+        table.problem(
+            "actions", f"principals.{name}: only a human may have {', '.join(human)}, and it is a {rule.kind}"
+        )
     signs = any(secret.algorithm is Algorithm.ED25519 for secret in rule.secrets)
     if (needing := sorted(rule.actions & SIGNED_ACTIONS)) and not signs:
         table.problem(

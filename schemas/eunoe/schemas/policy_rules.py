@@ -9,7 +9,7 @@ from types import MappingProxyType
 from eunoe.schemas.commands import Answers
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import is_name
-from eunoe.schemas.policy import ConflictRules, DetectionRules, ReviewRules
+from eunoe.schemas.policy import ConflictRules, DetectionRules, ErasureRules, ReviewRules
 from eunoe.schemas.toml_tables import Table, member
 from eunoe.schemas.values import Circumstance, MemoryClass, Verdict
 
@@ -88,3 +88,16 @@ def conflicts_of(table: Table) -> ConflictRules:
     after = table.duration("newer_wins_after") if "newer_wins_after" in table else None
     table.close()
     return ConflictRules(newer_wins_after=after)
+
+
+def erasure_of(table: Table) -> ErasureRules:
+    """Who may destroy what, and when."""
+    usual = ErasureRules()
+    rules = ErasureRules(
+        grace=table.duration("grace") if "grace" in table else None,
+        two_people=table.flag("two_people", usual.two_people),
+        proposal=table.duration("proposal", usual.proposal),
+        per_hour=table.integer("per_hour", 1, usual.per_hour),
+    )
+    table.close()
+    return rules

@@ -136,6 +136,7 @@ class Action(StrEnum):
     WRITE = "write"
     REVIEW = "review"
     ERASE = "erase"
+    REQUEST_ERASURE = "request_erasure"
     READMIT = "readmit"
     EXPIRE = "expire"
     READ = "read"

@@ -1,8 +1,11 @@
 """Forgetting on the real stack: tombstones, compaction, and nobody else's keys."""
 
+from datetime import UTC, datetime, timedelta
+
 from redis.asyncio import Redis
 
 from eunoe.client.memory import Memory
+from eunoe.processors.shredding.issued import record_of
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.events import KeyIssued
@@ -51,14 +54,33 @@ async def test_a_readmitted_persons_new_keys_stay(settings: Settings, memory: Me
     await memory.remember("Prefers green tea.", subject="anna", **WHERE)
     old = await forgotten(settings, officer, "anna")
     await officer.readmit("anna", tenant="acme")
-    async with Memory.connect(settings) as another:  # the first one seals under what it has, for a while
-        outcome = await another.remember("Prefers white tea.", subject="anna", **WHERE)
+    outcome = await memory.remember("Prefers white tea.", subject="anna", **WHERE)
     assert outcome.status is OutcomeStatus.ACCEPTED
 
     await until(lambda: gone(settings, old))
     fresh = {each.fact.key_id for each in await log_of(settings) if isinstance(each.fact, KeyIssued)} - old
     assert fresh <= await held(settings)
     assert [each.statement for each in (await memory.search("tea", **SCOPE)).records] == ["Prefers white tea."]
+
+
+async def test_what_a_hold_keeps_is_not_destroyed_with_somebody_elses_keys(
+    settings: Settings, memory: Memory, officer: Memory
+) -> None:
+    await memory.remember("Prefers green tea.", subject="anna", **WHERE)
+    await memory.remember("Prefers black tea.", subject="carla", **WHERE)
+    about = await memory.remember("Has a sister who likes tea.", subject="carla", about=("anna",), **WHERE)
+    held_until = datetime.now(UTC) + timedelta(days=30)
+    assert not (await officer.hold("anna", tenant="acme", review_at=held_until)).refused
+    keys = await forgotten(settings, officer, "carla")
+    events = await log_of(settings)
+    (kept,) = (
+        each.fact.key_id
+        for each in events
+        if isinstance(each.fact, KeyIssued) and record_of(each.fact) == about.memory_id
+    )
+    assert kept in keys
+    await until(lambda: gone(settings, keys - {kept}))
+    assert kept in await held(settings)
 
 
 async def test_what_is_folded_can_be_folded_anew(

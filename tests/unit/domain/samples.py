@@ -10,19 +10,23 @@ from eunoe.domain.known import BodyFacts
 from eunoe.domain.retention import month_of
 from eunoe.schemas.commands import (
     Command,
+    CompleteForgetting,
     ConfirmMemory,
     CorrectMemory,
     Draft,
     ExpireMemory,
     ForgetMemory,
     ForgetSubject,
+    HoldSubject,
     IssueKey,
+    LiftHold,
     PromoteMemory,
     ReadmitSubject,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
     RetractMemory,
+    WithdrawForgetting,
 )
 from eunoe.schemas.ids import (
     AgentId,
@@ -34,7 +38,7 @@ from eunoe.schemas.ids import (
     TenantId,
     derived_id,
 )
-from eunoe.schemas.policy import KindRule, Limits, Policy, PrincipalRule, PurposeRule, SourceRule
+from eunoe.schemas.policy import ErasureRules, KindRule, Limits, Policy, PrincipalRule, PurposeRule, SourceRule
 from eunoe.schemas.values import (
     Action,
     Confirmation,
@@ -64,6 +68,11 @@ REVIEWER: Final = PrincipalName("reviewer")
 SECOND_REVIEWER: Final = PrincipalName("second-reviewer")
 ROBOT_REVIEWER: Final = PrincipalName("robot-reviewer")
 OFFICER: Final = PrincipalName("officer")
+SECOND_OFFICER: Final = PrincipalName("second-officer")
+COLLEAGUE: Final = PrincipalName("colleague")
+ROBOT_OFFICER: Final = PrincipalName("robot-officer")
+ASKER: Final = PrincipalName("asker")
+OTHER_ASKER: Final = PrincipalName("other-asker")
 SWEEPER: Final = PrincipalName("sweeper")
 STRANGER: Final = PrincipalName("stranger")
 FOREIGNER: Final = PrincipalName("foreigner")
@@ -83,6 +92,10 @@ SIGNERS: Final[dict[type[Command], tuple[PrincipalName, bool]]] = {
     ForgetMemory: (OFFICER, True),
     ForgetSubject: (OFFICER, True),
     ReadmitSubject: (OFFICER, True),
+    WithdrawForgetting: (OFFICER, True),
+    CompleteForgetting: (SWEEPER, False),
+    HoldSubject: (OFFICER, True),
+    LiftHold: (OFFICER, True),
 }
 """Who sends a command when a test does not say, and whether by Ed25519."""
 
@@ -114,7 +127,12 @@ _PRINCIPALS: Final = (
     _principal(REVIEWER, _HUMAN, Action.REVIEW, Action.WRITE),
     _principal(SECOND_REVIEWER, _HUMAN, Action.REVIEW),
     _principal(ROBOT_REVIEWER, _SERVICE, Action.REVIEW, Action.WRITE),
-    _principal(OFFICER, _HUMAN, Action.ERASE, Action.READMIT),
+    _principal(OFFICER, _HUMAN, Action.ERASE, Action.READMIT, Action.HOLD),
+    _principal(SECOND_OFFICER, _HUMAN, Action.ERASE, Action.READMIT, Action.HOLD),
+    _principal(COLLEAGUE, _HUMAN, Action.ERASE, Action.READMIT, Action.HOLD, owner=f"owner of {OFFICER}"),
+    _principal(ROBOT_OFFICER, _SERVICE, Action.ERASE, Action.READMIT, Action.HOLD),
+    _principal(ASKER, _SERVICE, Action.WRITE, Action.REQUEST_ERASURE),
+    _principal(OTHER_ASKER, _SERVICE, Action.WRITE, Action.REQUEST_ERASURE),
     _principal(SWEEPER, _SERVICE, Action.EXPIRE),
     _principal(FOREIGNER, _HUMAN, *Action, tenants=frozenset({TenantId("acme-2")})),
 )
@@ -151,6 +169,7 @@ POLICY: Final = Policy(
     limits=Limits(statement_chars=100, body_bytes=1_000, purposes=2, surfaces=2, about=2, event_ids=3),
     idempotency_retention=40 * DAY,
     expiry_tolerance=5 * MINUTE,
+    erasure=ErasureRules(two_people=False, per_hour=1_000),
 )
 
 _numbers: Final = count(1)
@@ -241,3 +260,19 @@ def forget_subject(subject: Pseudonym = ALICE, idempotency: bytes | None = None)
 
 def readmit(subject: Pseudonym = ALICE, idempotency: bytes | None = None) -> ReadmitSubject:
     return ReadmitSubject(tenant=ACME, subject=subject, idempotency=idempotency or once())
+
+
+def withdraw(subject: Pseudonym = ALICE) -> WithdrawForgetting:
+    return WithdrawForgetting(tenant=ACME, subject=subject, idempotency=once())
+
+
+def complete(due_at: Millis, subject: Pseudonym = ALICE, generation: int = 1) -> CompleteForgetting:
+    return CompleteForgetting(tenant=ACME, subject=subject, generation=generation, due_at=due_at)
+
+
+def hold(review_at: Millis = IN_A_MONTH, subject: Pseudonym = ALICE) -> HoldSubject:
+    return HoldSubject(tenant=ACME, subject=subject, review_at=review_at, idempotency=once())
+
+
+def lift(subject: Pseudonym = ALICE) -> LiftHold:
+    return LiftHold(tenant=ACME, subject=subject, idempotency=once())

@@ -152,7 +152,7 @@ def test_forgetting_touches_one_entry_however_many_records_there_are(scenario: S
     before = dict(scenario.store)
     scenario.when(forget_subject()).then(SubjectForgotten(subject=ALICE, generation=1, records=100))
     changed = {name[:2] for name, value in scenario.store.items() if before.get(name) != value}
-    assert changed == {"s:", "c:", "i:"}
+    assert changed == {"s:", "q:", "c:", "i:"}
 
 
 def test_a_yes_is_only_what_closed_the_generation(scenario: Scenario) -> None:

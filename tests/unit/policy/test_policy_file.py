@@ -14,6 +14,7 @@ from eunoe.schemas.policy_file import PolicyError, development_policy_text, read
 from eunoe.schemas.values import Action, Confirmation, SourceKind, Trust
 
 PUBLIC = base64.b64encode(bytes(range(32))).decode()
+DEV_AGENT = 'actions = ["write", "read", "request_erasure"]'
 DEVELOPMENT = development_policy_text().replace("@dev-reviewer@", PUBLIC).replace("@dev-officer@", PUBLIC)
 DAY = 86_400_000
 
@@ -28,9 +29,10 @@ def read(text: str) -> Policy:
     return read_policy(text.encode(), "policy.toml")
 
 
-def test_the_development_policy_is_valid_and_says_what_it_is_for_in_its_first_line() -> None:
+def test_the_development_policy_is_valid_and_says_what_it_is_for_in_its_first_lines() -> None:
     policy = read(DEVELOPMENT)
     assert "development only" in DEVELOPMENT.splitlines()[0].lower()
+    assert "one person alone" in DEVELOPMENT.splitlines()[1]
     assert set(policy.principals) == {"dev-agent", "dev-reviewer", "dev-officer", "eunoe-sweeper"}
     assert set(policy.kinds) == {"fact", "preference", "episode", "summary", "skill", "note"}
     assert len({policy.principals[PrincipalName(name)].owner for name in ("dev-reviewer", "dev-officer")}) == 2
@@ -97,8 +99,8 @@ def test_a_principal_may_be_held_to_tenants_and_source_kinds() -> None:
         ('kind = "service"', 'kind = "robot"', "'robot' is none of human, service"),
         ('tenants = "*"', 'tenants = ["a/b"]', "'a/b' is no tenant name"),
         ('tenants = "*"', 'tenants = ["acme", "acme"]', "names something twice"),
-        ('actions = ["write", "read"]', 'actions = ["write", "rite"]', "'rite' is none of write, review"),
-        ('actions = ["write", "read"]', 'actions = ["write", "erase"]', "erase must be signed"),
+        (DEV_AGENT, 'actions = ["write", "rite"]', "'rite' is none of write, review"),
+        (DEV_AGENT, 'actions = ["write", "erase"]', "erase must be signed"),
         ('secret = "file:dev-agent.secret"', 'secret = "file:../x"', "env:NAME or file:NAME"),
         ('id = "dev-reviewer-1"', 'id = "dev-agent-1"', "secret id 'dev-agent-1' is used twice"),
         (f'public_key = "{PUBLIC}"', 'public_key = "QUJD"', "32 bytes in base64"),

@@ -102,6 +102,10 @@ def _commands() -> tuple[Command, ...]:
         commands.ForgetMemory(**about, idempotency=_KEY),
         commands.ForgetSubject(**person),
         commands.ReadmitSubject(**person),
+        commands.WithdrawForgetting(**person),
+        commands.CompleteForgetting(tenant=SAMPLE_TENANT, subject=SAMPLE_SUBJECT, generation=2, due_at=SAMPLE_TIME),
+        commands.HoldSubject(**person, review_at=SAMPLE_TIME),
+        commands.LiftHold(**person),
     )
 
 
@@ -129,6 +133,11 @@ def _facts() -> tuple[Fact, ...]:
         events.MemoryForgotten(**changed),
         events.SubjectForgotten(subject=SAMPLE_SUBJECT, generation=2, records=17),
         events.SubjectReadmitted(subject=SAMPLE_SUBJECT, generation=3),
+        events.ForgettingRequested(subject=SAMPLE_SUBJECT, generation=2, due_at=SAMPLE_TIME, authorized=True),
+        events.ForgettingWithdrawn(subject=SAMPLE_SUBJECT, generation=2, restricted=True),
+        events.SubjectHeld(subject=SAMPLE_SUBJECT, generation=2, review_at=SAMPLE_TIME),
+        events.HoldLifted(subject=SAMPLE_SUBJECT, generation=2, restricted=True),
+        events.ActionProposed(subject=SAMPLE_SUBJECT, generation=2, action="readmit", owner="privacy"),
         events.CommandRejected(command="CorrectMemory", reason=events.Reason.VERSION_CONFLICT, current_version=5),
         events.CommandDuplicate(first_command_id=CommandId(sample_id("first")), memory_id=_MEMORY, version=1),
         events.ConflictResolved(**changed, superseded=(superseded,)),

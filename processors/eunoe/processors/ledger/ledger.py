@@ -10,14 +10,24 @@ from typing import Final, cast
 
 from redis.asyncio import Redis
 
-from eunoe.domain.entries import CommandSeen, DayKey, Entry, IdempotencyEntry, LedgerKey, decode_entry, encode_entry
+from eunoe.domain.entries import (
+    CommandSeen,
+    DayKey,
+    Entry,
+    IdempotencyEntry,
+    LedgerKey,
+    SubjectState,
+    decode_entry,
+    encode_entry,
+    person_of,
+)
 from eunoe.domain.ledger_questions import record_closed, subjects_of
 from eunoe.domain.memory import MemoryState
 from eunoe.processors.ledger import keys
 from eunoe.runtime.redis.functions import FunctionLibrary, lua
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation, Step, Watermark
-from eunoe.schemas.ids import Millis, Offset
+from eunoe.schemas.ids import Millis, Offset, Pseudonym, TenantId
 from eunoe.schemas.values import Lifecycle
 
 _EVENTS_A_CALL: Final = 60
@@ -52,6 +62,16 @@ class Change:
 
     entries: Mapping[LedgerKey, Entry]
     marks: Marks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedFor:
+    """A person whom somebody asked to forget, whom no hold keeps, and when it is due."""
+
+    tenant: TenantId
+    subject: Pseudonym
+    generation: int
+    due_at: Millis
 
 
 Missing = Callable[[Mapping[LedgerKey, Entry | None]], Iterable[LedgerKey]]
@@ -108,6 +128,8 @@ class Ledger:
                     due += (entry.expires_at, key)
                 else:
                     over.append(key)
+            elif isinstance(entry, SubjectState) and (at := _forgotten_at(entry)) is not None:
+                due += (at, key)
         operations: list[Operation] = [
             (command, *name, *arguments)
             for command, name, arguments in (
@@ -121,25 +143,30 @@ class Ledger:
         marks = {"input": end.next_input, "decided_at": end.decided_at}
         return Step(start.position, end.position, operations, marks)
 
-    async def due(self, now: Millis, most: int) -> list[MemoryState]:
-        """Up to ``most`` records whose ``expires_at`` is not after ``now``, the longest overdue first.
+    async def due(self, now: Millis, most: int) -> list[MemoryState | AskedFor]:
+        """Up to ``most`` records whose ``expires_at`` is not after ``now``, and people to be forgotten by then.
 
         Not checked against the watermark: what it yields is only proposed, and judged again. A record of a forgotten
         subject can never expire, so it leaves the index here.
         """
         found = await self._up_to(keys.due(self._prefix), now, most)
         # An entry may have moved on since the index was read.
+        entries = await self._entries(found)
         states = {
             key: entry
-            for key, entry in (await self._entries(found)).items()
+            for key, entry in entries.items()
             if isinstance(entry, MemoryState) and entry.lifecycle in _CAN_EXPIRE
         }
+        people = {key: entry for key, entry in entries.items() if isinstance(entry, SubjectState)}
         named = {each for state in states.values() for each in subjects_of(state)}
         subjects = await self._entries(sorted(named))
         over = [key for key, state in states.items() if record_closed(state, subjects)]
+        asked = {key: _asked_for(key, state) for key, state in people.items()}
+        over += [key for key, each in asked.items() if each is None]
         if over:
             await self._redis.zrem(keys.due(self._prefix), *over)
-        return [state for key, state in states.items() if key not in over]
+        records = [state for key, state in states.items() if key not in over]
+        return [*records, *(each for each in asked.values() if each is not None and each.due_at <= now)]
 
     async def _entries(self, wanted: Sequence[LedgerKey]) -> dict[LedgerKey, Entry | None]:
         if not wanted:
@@ -159,3 +186,18 @@ class Ledger:
     async def _up_to(self, index: str, score: Millis, most: int) -> list[LedgerKey]:
         found = await self._redis.zrange(index, "-inf", str(score), byscore=True, offset=0, num=most)
         return [LedgerKey(cast("bytes", each).decode()) for each in found]
+
+
+def _forgotten_at(state: SubjectState) -> Millis | None:
+    if state.closed or state.review_at is not None or state.request is None:
+        return None
+    return state.request.due_at
+
+
+def _asked_for(key: LedgerKey, state: SubjectState) -> AskedFor | None:
+    """None where the request was withdrawn, carried out, or a hold keeps it (which names it anew when it lifts)."""
+    due_at = _forgotten_at(state)
+    if due_at is None:
+        return None
+    tenant, subject = person_of(key)
+    return AskedFor(tenant=tenant, subject=subject, generation=state.generation, due_at=due_at)

@@ -23,6 +23,8 @@ from eunoe.schemas.ids import KeyId, MemoryId, Millis, Offset
 
 log = logging.getLogger(__name__)
 
+HELD_MS: Final = 3_600_000
+"""How long after a legal hold was lifted at most what it kept from being destroyed is looked at again."""
 AT_ONCE: Final = 500
 """Keys in one round of tombstones, and members in one Redis command."""
 
@@ -51,6 +53,7 @@ class Destroyer:
     every: float = 1.0
     meter: Meter = SILENT
     pending: Pending = field(default_factory=Pending)
+    _protected: frozenset[KeyId] = frozenset()
 
     async def run(self) -> None:
         """Destroy what is due until cancelled. Raises `GuardedKey`, and what Redis or Kafka raise."""
@@ -72,6 +75,7 @@ class Destroyer:
         since = min((Millis(int(score)) for _, score in found), default=None)
         self.pending = Pending(sum(counts), since)
         units = [unit_of(cast("bytes", each).decode()) for each, _ in found]
+        self._protected = await self._held_keys()
         await self._keys([each for each in units if isinstance(each, OneKey)])
         await self._records([each for each in units if isinstance(each, OneRecord)])
         for each in units:
@@ -84,7 +88,7 @@ class Destroyer:
     async def _keys(self, units: Sequence[OneKey]) -> None:
         if units:
             await self._destroy([each.key_id for each in units], "time_over")
-            await self._let_go(units)
+            await self._let_go([each for each in units if each.key_id not in self._protected])
 
     async def _records(self, units: Sequence[OneRecord]) -> None:
         if not units:
@@ -107,7 +111,15 @@ class Destroyer:
         await self._let_go((unit,), last)
 
     async def _destroy(self, key_ids: Sequence[KeyId], why: str) -> Offset | None:
-        """Tombstones for ``key_ids``, acknowledged; the offset of the last, None where there are none."""
+        """Tombstones for ``key_ids``, acknowledged; the offset of the last, None where there are none.
+
+        What a legal hold keeps is due again later, whatever made it due now.
+        """
+        kept = [each for each in key_ids if each in self._protected]
+        if kept:
+            again = self.clock.now() + HELD_MS
+            await self.redis.zadd(self.names.due, {member(OneKey(each)): again for each in kept})
+            key_ids = [each for each in key_ids if each not in self._protected]
         if not key_ids:
             return None
         answers: Any = self.redis.smismember(self.names.guarded, list(key_ids))
@@ -131,6 +143,21 @@ class Destroyer:
             if isinstance(each, Generation):
                 pipeline.hset(self.names.done, member(each), str(-1 if last is None else last))
         await pipeline.execute()
+
+    async def _held_keys(self) -> frozenset[KeyId]:
+        """Every key that opens something of a person under a legal hold."""
+        answer: Any = self.redis.smembers(self.names.held)
+        keys: set[KeyId] = set()
+        for each in await answer:
+            unit = unit_of(each.decode())
+            assert isinstance(unit, Generation), "only generations are held"
+            place = (unit.tenant, unit.subject, unit.generation)
+            own: Any = self.redis.smembers(self.names.keys(*place))
+            about: Any = self.redis.smembers(self.names.about(*place))
+            keys |= {KeyId(key.decode()) for key in await own}
+            records = [self.names.own(unit.tenant, MemoryId(record.decode())) for record in await about]
+            keys |= set(await self._own(records)) if records else set()
+        return frozenset(keys)
 
     async def _own(self, names: Sequence[str]) -> list[KeyId]:
         """The keys that single records have; a record under a month's key has none."""

@@ -17,12 +17,14 @@ from eunoe.runtime.redis.watermark import Operation
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import (
     Event,
+    HoldLifted,
     KeyIssued,
     MemoryAccepted,
     MemoryExpired,
     MemoryForgotten,
     MemoryQuarantined,
     SubjectForgotten,
+    SubjectHeld,
     SubjectRef,
 )
 from eunoe.schemas.ids import TenantId
@@ -74,6 +76,10 @@ def _writes(names: ShredNames, event: Event) -> Sequence[Operation]:
             return _held(names, tenant, draft, about)
         case MemoryForgotten(memory_id=memory_id) | MemoryExpired(memory_id=memory_id):
             return (("ZADD", names.todo, at, member(OneRecord(tenant, memory_id))),)
+        case SubjectHeld(subject=subject, generation=generation):
+            return (("SADD", names.held, member(Generation(tenant, subject, generation))),)
+        case HoldLifted(subject=subject, generation=generation):
+            return (("SREM", names.held, member(Generation(tenant, subject, generation))),)
         case SubjectForgotten(subject=subject, generation=generation):
             return (("ZADD", names.todo, at, member(Generation(tenant, subject, generation))),)
     return ()

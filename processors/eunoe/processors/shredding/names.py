@@ -5,6 +5,7 @@
 ``done``                            hash: generation or record whose keys are destroyed -> offset of its last tombstone
 ``until``                           string: heartbeats are written up to then (wall clock)
 ``guarded``                         set: keys that are never destroyed here (tenant keys)
+``held``                            set: generations under a legal hold: nothing of theirs is destroyed
 ``keys:<tenant>:<subject>:<gen>``   set: keys of a generation that are not destroyed yet
 ``about:<tenant>:<subject>:<gen>``  set: records of others, with a key of their own, that are about this person
 ``own:<tenant>:<memory id>``        string: the key that serves this record alone
@@ -50,6 +51,10 @@ class ShredNames(Struct, frozen=True):
     @property
     def guarded(self) -> str:
         return self.prefix.key("guarded")
+
+    @property
+    def held(self) -> str:
+        return self.prefix.key("held")
 
     def keys(self, tenant: TenantId, subject: Pseudonym, generation: int) -> str:
         return self.prefix.key(f"keys:{tenant}:{subject}:{generation}")

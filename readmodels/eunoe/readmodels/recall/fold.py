@@ -207,5 +207,15 @@ def change_of(fact: events.Fact, tenant: TenantId) -> Sequence[Operation]:
             return (("recall.close", tenant, subject, generation),)
         case events.SubjectReadmitted(subject=subject, generation=generation):
             return (("recall.readmit", tenant, subject, generation),)
+        case (
+            events.ForgettingRequested(subject=subject, generation=generation)
+            | events.SubjectHeld(subject=subject, generation=generation)
+        ):
+            return (("recall.restrict", tenant, subject, generation),)
+        case (
+            events.ForgettingWithdrawn(subject=subject, generation=generation, restricted=False)
+            | events.HoldLifted(subject=subject, generation=generation, restricted=False)
+        ):
+            return (("recall.allow", tenant, subject, generation),)
         case _:
             return ()

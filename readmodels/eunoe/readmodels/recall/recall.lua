@@ -4,6 +4,7 @@
 -- recall.put      record number, document     recall.drop      tenant, memory id (16 bytes)
 -- recall.promote  tenant, memory id, trust grade, version      recall.confirm  tenant, memory id, grade, version
 -- recall.close    tenant, subject, generation  recall.readmit  tenant, subject, generation
+-- recall.restrict, recall.allow   tenant, subject, generation: nobody reads them for now, or again
 -- recall.version  tenant, memory id, version    recall.contest  tenant, memory id, other memory id, its version
 -- Each leaves the same state when it is applied again.
 
@@ -121,6 +122,15 @@ local function is_closed(prefix, tenant, refs)
   return false
 end
 
+-- Not readable: closed, or restricted for now. What is restricted stays as it is.
+local function is_blocked(prefix, tenant, refs)
+  if is_closed(prefix, tenant, refs) then return true end
+  for _, ref in ipairs(refs) do
+    if redis.call('SISMEMBER', prefix .. 'x:' .. tenant, ref) == 1 then return true end
+  end
+  return false
+end
+
 logical = function(rest, _, value)
   if string.byte(rest, 1) ~= 100 then return value end
   local head = head_of(value)
@@ -194,7 +204,17 @@ operations['recall.close'] = function(prefix, tenant, subject, generation)
   if redis.call('EXISTS', prefix .. 's:' .. rest, prefix .. 'a:' .. rest) > 0 then
     redis.call('SADD', prefix .. 'x:' .. tenant, subject .. ':' .. generation)
     redis.call('SADD', prefix .. 'x', tenant .. ' ' .. subject .. ' ' .. generation)
+  else
+    redis.call('SREM', prefix .. 'x:' .. tenant, subject .. ':' .. generation)
   end
+end
+
+operations['recall.restrict'] = function(prefix, tenant, subject, generation)
+  redis.call('SADD', prefix .. 'x:' .. tenant, subject .. ':' .. generation)
+end
+
+operations['recall.allow'] = function(prefix, tenant, subject, generation)
+  redis.call('SREM', prefix .. 'x:' .. tenant, subject .. ':' .. generation)
 end
 
 -- Removes at most `most` records of closed subjects. Says whether there are more.
@@ -247,7 +267,7 @@ local function rivals_of(prefix, tenant, numbers)
     for _, other in ipairs(contested[i] == 1 and redis.call('SMEMBERS', prefix .. 'r:' .. number) or {}) do
       local document = redis.call('GET', prefix .. 'd:' .. other)
       local head = document and head_of(document)
-      if head and head.state == ACTIVE and not is_closed(prefix, tenant, guards_of(head, document)[4]) then
+      if head and head.state == ACTIVE and not is_blocked(prefix, tenant, guards_of(head, document)[4]) then
         rivals[#rivals + 1] = document
       end
     end
@@ -264,7 +284,7 @@ local function fetch(keys, args)
   local mark, refusal = marks(keys, prefix, tenant, args[2], args[3])
   if not mark then return refusal end
   local number, document, head = find(prefix, tenant, args[4])
-  if not number or head.state ~= ACTIVE or is_closed(prefix, tenant, guards_of(head, document)[4]) then
+  if not number or head.state ~= ACTIVE or is_blocked(prefix, tenant, guards_of(head, document)[4]) then
     return {1, mark, false, false}
   end
   return {1, mark, document, rivals_of(prefix, tenant, {number})[1]}
@@ -282,7 +302,7 @@ local function look(keys, args)
     local document = redis.call('GET', prefix .. 'd:' .. args[at])
     local head = document and head_of(document)
     found[at - 3] = head and postings_of(head, document)[1] == tenant
-      and not is_closed(prefix, tenant, guards_of(head, document)[4])
+      and not is_blocked(prefix, tenant, guards_of(head, document)[4])
       and {document, rivals_of(prefix, tenant, {args[at]})[1]}
   end
   return {1, mark, found}

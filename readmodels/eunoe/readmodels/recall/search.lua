@@ -20,7 +20,7 @@ end
 
 local REASONS = {'sensitivity', 'class', 'trust'}
 
--- What only the record tells: its subject, bounds, surfaces, and whether one of its people is being removed.
+-- What only the record tells: its subject, bounds, surfaces, and whether one of its people is being removed or restricted.
 local function guarded(q, number)
   local document = redis.call('GET', q.prefix .. 'd:' .. string.format('%.0f', number))
   if not document then return 'missing' end
@@ -33,7 +33,7 @@ local function guarded(q, number)
     if not listed then return 'surface' end
   end
   for _, ref in ipairs(guards[4]) do
-    if q.closing and q.closing[ref] then return 'erased' end
+    if q.closing and q.closing[ref] then return q.closing[ref] end
   end
 end
 
@@ -272,7 +272,9 @@ local function closing_of(q, tenant)
   if #refs == 0 then return end
   q.closing, q.closing_tags = {}, {}
   for _, ref in ipairs(refs) do
-    q.closing[ref] = true
+    local subject, generation = string.match(ref, '^(.*):(%d+)$')
+    local closed = redis.call('HGET', q.prefix .. 'c:' .. tenant, subject)
+    q.closing[ref] = closed and tonumber(closed) >= tonumber(generation) and 'erased' or 'restricted'
     q.closing_tags[tonumber(string.sub(ref, 1, 4), 16)] = true
   end
 end

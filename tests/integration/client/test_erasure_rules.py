@@ -1,0 +1,141 @@
+"""Asking to be forgotten, legal holds and grace on a real worker: who reads when, and when something is destroyed."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eunoe.client.memory import Memory
+from eunoe.readmodels.recall.errors import ReadRefused
+from eunoe.runtime.clock import SystemClock
+from eunoe.runtime.control import following_control, publish_control
+from eunoe.runtime.principals import control_signer, create_development_secrets
+from eunoe.runtime.settings import Settings
+from eunoe.schemas.control import POLICY
+from eunoe.schemas.ids import PrincipalName
+from eunoe.schemas.outcomes import Outcome
+from eunoe.testing.waiting import until
+from eunoe.worker.embedded import RunningServices
+
+SOURCE = {"kind": "user_explicit", "uri": "crm://1"}
+WHERE: dict[str, Any] = {"tenant": "acme", "agent": "bot", "purposes": ["support"], "source": SOURCE, "ttl": "P30D"}
+SCOPE = {"tenant": "acme", "agent": "bot", "purpose": "support"}
+
+
+@asynccontextmanager
+async def connected(settings: Settings, name: str) -> AsyncIterator[Memory]:
+    async with Memory.connect(replace(settings, principal=PrincipalName(name))) as memory:
+        yield memory
+
+
+@pytest.fixture
+async def officer(settings: Settings, services: RunningServices) -> AsyncIterator[Memory]:
+    async with connected(settings, "dev-officer") as memory:
+        yield memory
+
+
+async def read(memory: Memory, outcome: Outcome, **more: Any) -> list[str]:
+    found = await memory.search("prefers", **SCOPE, after=outcome.token, **more)
+    return sorted(each.statement for each in found.records)
+
+
+async def test_an_agent_asks_reads_end_at_once_and_nothing_is_destroyed(memory: Memory, officer: Memory) -> None:
+    kept = await memory.remember("Prefers tea.", subject="anna", **WHERE)
+    other = await memory.remember("Prefers milk.", subject="boris", **WHERE)
+    assert kept.memory_id is not None
+    assert await read(memory, other) == ["Prefers milk.", "Prefers tea."]
+    asked = await memory.forget_subject("anna", tenant="acme")
+    assert (asked.kind, asked.due_at) == ("ForgettingRequested", None)
+    assert await read(memory, asked) == ["Prefers milk."]
+    assert await read(memory, asked, subject="anna") == []
+    found = await memory.search("prefers", **SCOPE, after=asked.token)
+    assert found.excluded["restricted"] == 1
+    assert not (await memory.why(kept.memory_id, "prefers", **SCOPE)).selected
+    inspected = await officer.inspect(tenant="acme", after=asked.token)
+    assert [each.record.memory_id for each in inspected.records] == [other.memory_id]
+    assert (await memory.remember("Prefers rum.", subject="anna", **WHERE)).reason == "subject_restricted"
+    back = await memory.withdraw("anna", tenant="acme")
+    assert await read(memory, back) == ["Prefers milk.", "Prefers tea."]
+    gone = await officer.forget_subject("anna", tenant="acme")
+    assert (gone.kind, gone.records) == ("SubjectForgotten", 1)
+    assert await read(memory, gone) == ["Prefers milk."]
+
+
+async def test_a_hold_ends_reads_defers_the_erasure_and_lets_it_run_when_it_lifts(
+    memory: Memory, officer: Memory
+) -> None:
+    await memory.remember("Prefers tea.", subject="anna", **WHERE)
+    day = datetime.now(UTC) + timedelta(days=90)
+    held = await officer.hold("anna", tenant="acme", review_at=day)
+    assert (held.kind, await read(memory, held)) == ("SubjectHeld", [])
+    ((_, review_at),) = await officer.holds("acme")
+    assert abs(review_at - day.timestamp() * 1_000) < 1
+    with pytest.raises(ReadRefused):
+        await memory.holds("acme")
+    deferred = await officer.forget_subject("anna", tenant="acme")
+    assert (deferred.kind, deferred.refused) == ("ForgettingRequested", False)
+    lifted = await officer.lift_hold("anna", tenant="acme")
+    assert (lifted.kind, await read(memory, lifted)) == ("HoldLifted", [])
+
+    async def forgotten() -> bool:
+        return (await officer.forget_subject("anna", tenant="acme")).reason == "subject_closed"
+
+    await until(forgotten, 20)
+    assert await officer.holds("acme") == []
+    assert await read(memory, lifted) == []
+
+
+async def test_two_people_and_a_grace_period_where_the_policy_says_so(
+    memory: Memory, officer: Memory, settings: Settings, tmp_path: Path
+) -> None:
+    await memory.remember("Prefers tea.", subject="anna", **WHERE)
+    await memory.remember("Prefers tea.", subject="probe", **WHERE)
+    await stricter(settings, memory, tmp_path / "secrets")
+    asked = await memory.forget_subject("anna", tenant="acme")
+    assert asked.due_at is not None
+    await until(lambda: _closed(memory), 20)
+    assert (await officer.readmit("anna", tenant="acme")).kind == "ActionProposed"
+    assert (await officer.readmit("anna", tenant="acme")).reason == "same_owner"
+    async with connected(settings, "dev-reviewer") as second:
+        assert (await second.readmit("anna", tenant="acme")).kind == "SubjectReadmitted"
+    assert not (await memory.remember("Prefers rum.", subject="anna", **WHERE)).refused
+
+
+async def _closed(memory: Memory) -> bool:
+    return (await memory.remember("Prefers gin.", subject="anna", **WHERE)).reason == "subject_closed"
+
+
+async def stricter(settings: Settings, memory: Memory, folder: Path) -> None:
+    """The development policy, but with two people, a second's grace, and a reviewer who may readmit too."""
+    text = create_development_secrets(folder).policy.decode()
+    rules = (
+        ("version = 1", "version = 2"),
+        ("two_people = false", 'two_people = true\ngrace = "PT1S"'),
+        ('["review", "read", "write"]', '["review", "read", "write", "readmit"]'),
+    )
+    for old, new in rules:
+        assert old in text
+        text = text.replace(old, new, 1)
+    assert settings.control_key is not None
+    async with following_control(settings.kafka, memory.installation, settings.control_signers) as follower:
+        await publish_control(
+            settings.kafka,
+            follower,
+            memory.installation,
+            signer=control_signer(settings.control_key),
+            clock=SystemClock(),
+            name=POLICY,
+            body=text.encode(),
+            reason="stricter",
+        )
+    await until(lambda: _follows(memory), 10)
+
+
+async def _follows(memory: Memory) -> bool:
+    probe = await memory.forget_subject("probe", tenant="acme")
+    withdrawn = await memory.withdraw("probe", tenant="acme")
+    return probe.due_at is not None and not withdrawn.refused
