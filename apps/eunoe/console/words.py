@@ -1,5 +1,6 @@
 """Figures as people read them. What is not known is called so, never 0 and never NaN."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -74,6 +75,11 @@ def many(count: int, one: str, more: str | None = None) -> str:
     """``3 letters``, ``1 letter``, ``no letters``."""
     plural = more or f"{one}s"
     return f"{number(count)} {one}" if count == 1 else f"{number(count) if count else 'no'} {plural}"
+
+
+def named(names: Sequence[str], of: int) -> str:
+    """One or two by name, more by their number."""
+    return ", ".join(names) if len(names) < 3 else f"{len(names)} of {of}"
 
 
 def spaced(code: str) -> str:

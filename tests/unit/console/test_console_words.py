@@ -42,6 +42,11 @@ def test_counts_agree_with_their_nouns() -> None:
     ]
 
 
+def test_many_names_are_told_by_their_number() -> None:
+    assert words.named(["keys", "recall"], 6) == "keys, recall"
+    assert words.named(["keys", "recall", "review"], 6) == "3 of 6"
+
+
 def test_codes_are_told_as_words() -> None:
     assert words.spaced("untrusted_source") == "untrusted source"
     assert words.spaced("RememberMemory") == "remember memory"

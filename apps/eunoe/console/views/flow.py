@@ -94,7 +94,11 @@ def _projectors(snapshot: Snapshot) -> Stage:
         )
     tone = worst(tuple(lag_view.TONES.get(each.status, Tone.UNKNOWN) for each in groups))
     worse = [each for each in groups if lag_view.TONES.get(each.status, Tone.UNKNOWN) is tone]
-    said = worse[0].status if tone is Tone.OK else f"{', '.join(each.name for each in worse)} {worse[0].status}"
+    said = (
+        worse[0].status
+        if tone is Tone.OK
+        else f"{words.named([each.name for each in worse], len(groups))} {worse[0].status}"
+    )
     # Keys are few: what they move by says nothing of how fast facts are folded.
     rates = [each.rate for each in groups if each.rate is not None and each.topic.endswith(Topic.LIFECYCLE.value)]
     slowest = min(rates, default=None)

@@ -64,7 +64,7 @@ def serving(models: Models, now: int) -> Badge:
         return Badge(tone, "all fresh")
     names = [name for name, each in found.items() if each is tone]
     said = {Tone.UNKNOWN: "empty", Tone.WARNING: "behind", Tone.BAD: "too old to be read"}[tone]
-    return Badge(tone, f"{', '.join(names)} {said}")
+    return Badge(tone, f"{words.named(names, len(found))} {said}")
 
 
 def _badge(model: Model, each: ModelPartition, max_lag: float, now: int) -> Badge:
