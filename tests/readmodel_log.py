@@ -18,7 +18,7 @@ from eunoe.runtime.kafka import apply_topics, topic_admin
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
 from eunoe.schemas.events import Event
-from eunoe.schemas.ids import Offset, Partition
+from eunoe.schemas.ids import Offset, Partition, TenantId
 from eunoe.schemas.topics import Topic, TopicNames
 from eunoe.testing.samples import SAMPLE_TENANT
 
@@ -82,6 +82,11 @@ class Log:
             await admin.close()
         return Offset(offset)
 
+    def neighbour(self) -> TenantId:
+        """Another tenant whose records would lie in the same partition."""
+        names = (TenantId(f"other-{number}") for number in range(1_000))
+        return next(each for each in names if self.installation.partition_of(each) == self.partition)
+
     def prefix(self, model: str, generation: int = 1) -> Prefix:
         return Prefix(self.installation.log_id, self.partition, model, generation)
 
@@ -108,7 +113,9 @@ class Log:
         async for key in self.redis.scan_iter(match=prefix.replace("[", "\\[") + "*", count=1000):
             found[key.decode().removeprefix(prefix)] = await _value(self.redis, key)
         if "watermark" in found:
-            found["watermark"].pop(b"caught_up_at", None)  # wall-clock time, the one thing that no log gives
+            # Wall-clock time, and where the log ended when it was looked at: the two things that no log gives.
+            for mark in (b"caught_up_at", b"log_end"):
+                found["watermark"].pop(mark, None)
         return found
 
 

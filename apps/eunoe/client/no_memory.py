@@ -11,7 +11,7 @@ from typing import ClassVar, TypeVar
 
 from eunoe.client.gate import NO_POLICY, READS_OFF
 from eunoe.crypto.errors import CryptoWorldError
-from eunoe.readmodels.errors import NotYet
+from eunoe.readmodels.errors import BeingFilled, NotYet
 from eunoe.readmodels.recall.errors import ReadRefused, TooStale
 from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.runtime.errors import WorldFault
@@ -21,6 +21,7 @@ R = TypeVar("R")
 AWAY = "store_away"
 STALE = "too_stale"
 BEHIND = "not_yet"
+REBUILDING = "rebuilding"
 _GRACE_S = 0.3
 _OFF = frozenset({READS_OFF, NO_POLICY})
 
@@ -29,8 +30,8 @@ _OFF = frozenset({READS_OFF, NO_POLICY})
 class NoMemory:
     """No memory now: *withheld*, which is not the same as nothing found.
 
-    ``reason``: ``reads_off`` or ``no_policy`` (somebody decided so), ``store_away``, ``too_stale``, ``not_yet`` (asking
-    again may succeed: ``retryable``). ``fallback``: what the purpose's policy says an agent does without memory; None
+    ``reason``: ``reads_off`` or ``no_policy`` (somebody decided so), ``store_away``, ``too_stale``, ``not_yet``,
+    ``rebuilding`` (asking again may succeed: ``retryable``). ``fallback``: what the purpose's policy says an agent does without memory; None
     where the policy names none. ``records`` is always empty.
     """
 
@@ -57,6 +58,8 @@ async def or_no_memory(read: Awaitable[R], fallback: str | None, timeout: float)
 
 def _reason(away: Exception) -> str:
     match away:
+        case BeingFilled():
+            return REBUILDING
         case TooStale():
             return STALE
         case NotYet():

@@ -121,6 +121,27 @@ class StoreUnavailable(ReadModelError, WorldFault):
 
 
 @dataclass(eq=False)
+class BeingFilled(ReadModelError, WorldFault):
+    """The read model has not been at the end of the log since Redis was empty: what it lacks says nothing.
+
+    ``position`` of ``log_end`` offsets are folded; None where no projector has told where the log ends.
+    """
+
+    model: str
+    partition: Partition
+    position: Offset
+    log_end: Offset | None
+
+    def __str__(self) -> str:
+        if self.log_end is None:
+            said = f"offset {self.position}, and no projector has said how far that is from the end"
+        else:
+            share = 100 * self.position // max(1, self.log_end)
+            said = f"offset {self.position} of {self.log_end} ({share} %)"
+        return f"{self.model} is being rebuilt from the log on partition {self.partition}: {said}. Ask again later"
+
+
+@dataclass(eq=False)
 class ForeignToken(ReadModelError, CallerFault):
     """The consistency token was issued by another installation, or before the topics were recreated."""
 

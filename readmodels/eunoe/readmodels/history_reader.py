@@ -34,7 +34,7 @@ class History(Struct, frozen=True, kw_only=True):
 
 
 class HistoryReader:
-    """Answers from the model; raises `StoreUnavailable`, or `Undecodable` for what a newer version stored.
+    """Answers from the model; raises `StoreUnavailable`, `BeingFilled`, or `Undecodable` for another version's entries.
 
     ``generation``: a certain one; None: the one that serves.
     """
@@ -48,6 +48,7 @@ class HistoryReader:
         """What happened to the record, up to and including log time ``as_of``."""
 
         async def reading(prefix: Prefix) -> History:
+            await self._serving.filled(prefix)
             return await self._history(HistoryNames(prefix), tenant, memory_id, as_of)
 
         return await self._serving.read(self._installation.partition_of(tenant), reading)

@@ -47,13 +47,15 @@ class OutcomeReader:
         self._poller: asyncio.Task[None] | None = None
 
     async def outcome(self, tenant: TenantId, command_id: CommandId) -> Outcome | None:
-        """The outcome, or None where none is known (yet, or any more). Raises `StoreUnavailable`."""
+        """The outcome, or None where none is known (yet, or any more). Raises `StoreUnavailable` or `BeingFilled`."""
 
         async def reading(prefix: Prefix) -> bytes | None:
             with answers("reading an outcome"):
                 where = OutcomeNames(prefix).outcome(member_of(tenant, command_id))
                 found: bytes | None = (await ask(self._redis, ("GET", where)))[0]
-                return found
+            if found is None:
+                await self._serving.filled(prefix)
+            return found
 
         value = await self._serving.read(self._installation.partition_of(tenant), reading)
         return None if value is None else stored(value)

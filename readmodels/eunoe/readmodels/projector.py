@@ -6,6 +6,7 @@ Redis, a second lane and a repeated call all end the same way: the watermark is 
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -142,6 +143,9 @@ class ProjectorLane(Generic[R]):
             while until is None or self._position < until:
                 await self._advance(until)
                 heed_cancellation()
+            if self._reading.committed_end is not None:
+                with contextlib.suppress(WatermarkMismatch):
+                    await self._check()
         finally:
             await self._reading.stop()
 
@@ -167,7 +171,8 @@ class ProjectorLane(Generic[R]):
         """Once in a while: is Redis where this lane left it, and, at the end of the log, since when is nothing missing.
 
         Without the first, an idle partition would stay empty after a flush until somebody wrote to it. The mark
-        ``caught_up_at`` is the broker's last answer, so a reader notices when this lane no longer gets any.
+        ``caught_up_at`` is the broker's last answer, so a reader notices when this lane no longer gets any; ``log_end``
+        is for whoever has to say how far a model is that is filled.
         """
         now, fetched_at = asyncio.get_running_loop().time(), self._reading.fetched_at
         at_end = self.behind == 0 and fetched_at is not None
@@ -178,6 +183,8 @@ class ProjectorLane(Generic[R]):
         if at_end and fetched_at is not None:
             await self._watermark.move([Step(self._position, self._position, (), {"caught_up_at": fetched_at})])
             self._told = True
+        elif (end := self._reading.committed_end) is not None:
+            await self._watermark.move([Step(self._position, self._position, (), {"log_end": end})])
         elif (found := await self._watermark.position()) != self._position:
             raise WatermarkMismatch(self._prefix.watermark, self._position, found)
 

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from eunoe.readmodels.recall.errors import BadScope, TooStale
 from eunoe.readmodels.review import NAME, ReviewNames
 from eunoe.readmodels.review_items import CONFLICT, Conflict, Contested, Item, Page, Waiting, unpacked
-from eunoe.readmodels.serving import Serving
+from eunoe.readmodels.serving import Serving, being_filled
 from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.events import SubjectRef
@@ -150,6 +150,8 @@ class ReviewReader:
         marks = texts((await ask(self._redis, ("HGETALL", names.prefix.watermark)))[0])
         caught_up, allowed = marks.get("caught_up_at"), self._max_lag
         lag = None if caught_up is None else max(0, self._clock() - int(caught_up))
+        if allowed is not None and caught_up is None:
+            raise being_filled(names.prefix, marks.get("position"), marks.get("log_end"))
         if allowed is not None and (lag is None or lag > allowed):
             raise TooStale(names.prefix.partition, lag, allowed)
         return Offset(int(marks.get("position", 0)))

@@ -6,10 +6,11 @@ however many questions to Redis it took. `recall` looks inside its Functions, wh
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redis.asyncio import Redis
 
+from eunoe.readmodels.errors import BeingFilled
 from eunoe.readmodels.store import answers, ask
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.generations import FIRST
@@ -17,6 +18,12 @@ from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import Offset, Partition
 
 T = TypeVar("T")
+
+
+def being_filled(prefix: Prefix, position: Any, log_end: Any) -> BeingFilled:
+    """From the fields of a mark, which may be absent."""
+    end = None if log_end is None else Offset(int(log_end))
+    return BeingFilled(prefix.model, prefix.partition, Offset(int(position or 0)), end)
 
 
 class Serving:
@@ -59,6 +66,15 @@ class Serving:
             ):
                 return [(prefix, Offset(int(at or 0))) for prefix, at in zip(prefixes, positions, strict=True)]
             self._known.update(zip(partitions, serving, strict=True))
+
+    async def filled(self, prefix: Prefix) -> None:
+        """Raises `BeingFilled` where the model was never at the end of the log: then "nothing" is no answer."""
+        with answers("reading a watermark"):
+            caught_up, position, log_end = (
+                await ask(self._redis, ("HMGET", prefix.watermark, "caught_up_at", "position", "log_end"))
+            )[0]
+        if caught_up is None:
+            raise being_filled(prefix, position, log_end)
 
     async def position(self, partition: Partition) -> tuple[Prefix, Offset]:
         """As `positions`, of one."""

@@ -254,7 +254,7 @@ def state_of(fields: Mapping[str, str], records: int) -> SubjectState | None:
 
 
 class SubjectsReader:
-    """Answers from the model; raises `StoreUnavailable`."""
+    """Answers from the model; raises `StoreUnavailable`, and `BeingFilled` where it cannot know."""
 
     def __init__(self, redis: Redis, installation: Installation, generation: int | None = None) -> None:
         self._redis = redis
@@ -270,6 +270,8 @@ class SubjectsReader:
                 fields = texts((await ask(self._redis, ("HGETALL", names.subject(tenant, subject))))[0])
                 held = names.held(tenant, subject, int(fields.get("generation", "0")))
                 records = int((await ask(self._redis, ("SCARD", held)))[0])
+            if not fields:
+                await self._serving.filled(prefix)
             return state_of(fields, records)
 
         return await self._serving.read(self._installation.partition_of(tenant), reading)

@@ -108,7 +108,7 @@ async def test_an_unknown_record_has_no_entries_and_another_tenants_neither(log:
     await log.fold(HistoryModel())
     reader = HistoryReader(log.redis, log.installation)
     assert (await reader.history(SAMPLE_TENANT, NEW)).entries == ()
-    assert (await reader.history(type(SAMPLE_TENANT)("globex"), OLD)).entries == ()
+    assert (await reader.history(log.neighbour(), OLD)).entries == ()
 
 
 async def test_a_conflict_stands_in_the_timelines_of_both_and_so_does_its_answer(log: Log) -> None:

@@ -28,6 +28,7 @@ from eunoe.readmodels.recall.result import Freshness, RecalledMemory, SearchResu
 from eunoe.readmodels.recall.scope import Filters, ReadGate, ReadScope
 from eunoe.readmodels.recall.searching import Searching
 from eunoe.readmodels.recall.why import NOT_FOUND, Standing, Why, answer
+from eunoe.readmodels.serving import being_filled
 from eunoe.readmodels.store import answers
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.functions import LoadedFunctions
@@ -233,10 +234,12 @@ class MemoryReader:
         return hit, place, self.freshness(scope.tenant, marks)
 
     def freshness(self, tenant: TenantId, marks: Mapping[str, str]) -> Freshness:
-        """How fresh an answer with these marks is. Raises `TooStale` where that is not fresh enough."""
+        """How fresh an answer with these marks is. Raises `TooStale` or `BeingFilled` where that is not enough."""
         caught_up, prefix = marks.get("caught_up_at"), self.asker.prefix(tenant)
         lag = None if caught_up is None else max(0, self.clock() - int(caught_up))
         allowed = self.settings.max_lag
+        if allowed is not None and caught_up is None:
+            raise being_filled(prefix, marks.get("position"), marks.get("log_end"))
         if allowed is not None and (lag is None or lag > allowed):
             raise TooStale(prefix.partition, lag, allowed)
         return Freshness(
