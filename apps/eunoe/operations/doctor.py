@@ -12,6 +12,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.asyncio import Redis
 
+from eunoe.operations.doctor_content import check_digests, check_histories, recount
 from eunoe.operations.doctor_finding import Checked, Finding
 from eunoe.operations.doctor_keys import PATIENCE_MS, Times, check_closed, check_receipts, check_stored, check_unknown
 from eunoe.operations.doctor_log import read_facts, read_key_topic, read_stages
@@ -20,13 +21,17 @@ from eunoe.operations.lag import GROUPS, Group, PartitionLag, measuring_lag
 from eunoe.processors.attesting import pending
 from eunoe.processors.shredding import names as shred
 from eunoe.processors.shredding.cleaning import cleaning_of, problems_of
-from eunoe.readmodels import keys
+from eunoe.readmodels import history, keys, outcomes, review, subjects
+from eunoe.readmodels.recall.functions import RECALL
+from eunoe.readmodels.recall.keys import MODEL
 from eunoe.runtime.clock import Clock, SystemClock
 from eunoe.runtime.installation import Installation, read_installation
 from eunoe.runtime.kafka import TopicAdmin, TopicMismatch, TopicRefused, check_topics, topic_admin
 from eunoe.runtime.redis.connect import connect
+from eunoe.runtime.redis.functions import FunctionLibrary
 from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.watermark import DIGESTED
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import KeyId, Partition
 from eunoe.schemas.topics import Topic
@@ -39,6 +44,13 @@ FOLDS: Final = (
 )
 """Everything that folds a topic into Redis, each with the group that runs it."""
 _GONE: Final = b"gone:"
+_DIGESTED: Final[Mapping[str, FunctionLibrary]] = {
+    keys.NAME: keys.LIBRARY,
+    review.NAME: review.LIBRARY,
+    MODEL: RECALL,
+    **dict.fromkeys((subjects.NAME, outcomes.NAME, history.NAME), DIGESTED),
+}
+"""Whose Functions know what counts in each read model."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,6 +78,8 @@ class Doctor:
             topics,
             *await self._places(),
             *check_recall(inventories, facts, key_topic),
+            await check_histories(self.redis, installation),
+            await check_digests(self.redis, installation, _DIGESTED),
             check_unknown(facts, key_topic),
             check_closed(facts, key_topic, times),
             check_stored(key_topic, stored, positions),
@@ -75,7 +89,10 @@ class Doctor:
     async def repair(self) -> int:
         """Remove what `recall` holds without ground, count anew. Returns how much was done; again until nothing is."""
         inventories = await take_inventory(self.redis, self.installation)
-        return await repair_recall(self.redis, inventories, await read_facts(self.settings, self.installation))
+        repaired = await repair_recall(self.redis, inventories, await read_facts(self.settings, self.installation))
+        if not repaired:
+            await recount(self.redis, self.installation, MODEL, RECALL)
+        return repaired
 
     async def _topics(self, admin: TopicAdmin) -> tuple[Checked, int]:
         """The check, and how long the settings in force let a destroyed key stay (ms)."""

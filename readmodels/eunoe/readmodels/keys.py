@@ -35,7 +35,7 @@ ROOT: Final = "root"
 """The field of a subject's root beside its buckets, none of which is called so."""
 
 _GONE: Final = b"gone:"
-_LIBRARY: Final = FunctionLibrary("eunoe_keys", lua("eunoe.readmodels", "keys.lua"))
+LIBRARY: Final = FunctionLibrary("eunoe_keys", lua("eunoe.readmodels", "keys.lua"))
 
 
 class Gone(Struct, frozen=True):
@@ -106,7 +106,7 @@ class KeysModel:
     source: Final = Topic.KEYS
 
     def __init__(self, redis: Redis) -> None:
-        self.functions: Final[LoadedFunctions] = _LIBRARY.load()
+        self.functions: Final[LoadedFunctions] = LIBRARY.load()
         self._redis = redis
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[KeyChange]]) -> Sequence[Sequence[Operation]]:

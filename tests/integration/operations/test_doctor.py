@@ -36,6 +36,9 @@ from eunoe.worker.roles import ALL, Role
 
 ACME: Final = TenantId("acme")
 SCOPE: Final = {"tenant": "acme", "agent": "bot", "purpose": "support"}
+SAME: Final = "every record is in recall what its history says"
+DIGESTS: Final = "every read model holds what its digest says"
+HELD: Final = (SAME, DIGESTS)
 DOCUMENTS = "every document in recall has a live record"
 ENTRIES = "every entry of recall's indexes has its document"
 COUNTS = "every scope of recall counts its records"
@@ -130,7 +133,21 @@ async def test_after_writing_and_forgetting_it_looks_at_everything_and_finds_not
         assert len(await receipts_until(*where, Stage.SCANNED, 60.0)) == len(Stage)
         checks = await examined(platform.settings, later=HOUR)
     assert found(checks) == set()
-    for name in (DOCUMENTS, ENTRIES, COUNTS, LACKING, STRANGERS, LEFT, STORED, RECEIPTS, TOPICS, AHEAD, BEHIND):
+    for name in (
+        DOCUMENTS,
+        ENTRIES,
+        COUNTS,
+        LACKING,
+        STRANGERS,
+        LEFT,
+        STORED,
+        RECEIPTS,
+        TOPICS,
+        AHEAD,
+        BEHIND,
+        SAME,
+        DIGESTS,
+    ):
         assert checks[name].examined > 0, f"{name}: looked at nothing"
 
 
@@ -159,6 +176,26 @@ async def test_beside_writers_it_finds_nothing(platform: Platform) -> None:
     assert [found(each) for each in looks] == [set()] * 4
 
 
+async def test_what_was_written_past_the_projectors_is_found(platform: Platform, redis_client: Redis) -> None:
+    redis: Any = redis_client
+    history = prefix_of(platform, "history")
+    async with clients(platform) as (memory, _):
+        anna = await remember(memory, "anna", "Prefers deliveries before noon.")
+        await memory.confirm(anna.memory_id, tenant="acme", expected_version=1)
+        await remember(memory, "bruno", "Pays by invoice, always.")
+        assert not found(await examined(platform.settings))
+        key = history.key(f"memory:acme:{anna.memory_id}")
+        fields = sorted(await redis.hkeys(key), key=int)
+        last = await redis.hget(key, fields[-1])
+        await redis.hdel(key, fields[-1])
+        checks = await examined(platform.settings)
+        assert found(checks) == {SAME, DIGESTS}
+        assert [each.where for each in checks[DIGESTS].findings] == ["history[0] generation 1"]
+        assert anna.memory_id in checks[SAME].findings[0].what
+        await redis.hset(key, fields[-1], last)
+        assert not found(await examined(platform.settings))
+
+
 async def test_orphans_in_recall_are_found_repaired_and_nothing_else_is_touched(
     platform: Platform, redis_client: Redis
 ) -> None:
@@ -185,7 +222,7 @@ async def test_orphans_in_recall_are_found_repaired_and_nothing_else_is_touched(
         await redis.hset(prefix.key("i:acme"), b"0123456789abcdef", 900_004)
 
         checks = await examined(platform.settings)
-        assert found(checks) == {DOCUMENTS, ENTRIES}
+        assert found(checks) == {DOCUMENTS, ENTRIES, DIGESTS}
         assert checks[DOCUMENTS].findings[0].what.endswith(f": {lost}, 900001")
         assert checks[ENTRIES].findings[0].what.endswith(": 900002, 900003, 900004")
         assert all("--repair" in each.findings[0].todo for each in (checks[DOCUMENTS], checks[ENTRIES]))
@@ -210,7 +247,7 @@ async def test_orphans_in_recall_are_found_repaired_and_nothing_else_is_touched(
 
         await redis.unlink(prefix.key(f"d:{live}"))
         checks = await examined(platform.settings)
-        assert found(checks) == {ENTRIES, LACKING, COUNTS}
+        assert found(checks) == {ENTRIES, LACKING, COUNTS, SAME, DIGESTS}
         assert checks[LACKING].findings[0].what.endswith(f": {live}")
 
 
@@ -244,7 +281,7 @@ async def test_strange_and_destroyed_keys_and_a_fold_ahead_of_its_log_are_found(
         await until(gone)
         await redis.set(stored, KEY_RECORDS.encode(records[1]))
         checks = await examined(platform.settings)
-        assert found(checks) == {STRANGERS, STORED}
+        assert found(checks) == {STRANGERS, STORED, DIGESTS}
         assert strange in checks[STRANGERS].findings[0].what
         assert destroyed in checks[STORED].findings[0].what
 
@@ -252,7 +289,7 @@ async def test_strange_and_destroyed_keys_and_a_fold_ahead_of_its_log_are_found(
     position = await Watermark(redis_client, history).position()
     await redis.hset(history.watermark, "position", position + 1_000)
     checks = await examined(replace(platform.settings, keys_segment=600_000))
-    assert found(checks) == {STRANGERS, STORED, AHEAD, TOPICS}
+    assert found(checks) == {STRANGERS, STORED, AHEAD, TOPICS, DIGESTS}
     assert checks[AHEAD].findings[0].where == "history[0]"
     assert checks[TOPICS].findings[0].what == "segment.ms is 2000, wanted 600000"
 

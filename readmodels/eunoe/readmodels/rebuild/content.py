@@ -94,12 +94,13 @@ async def differences(
     return found[:most]
 
 
-async def _keys(redis: Redis, prefix: Prefix) -> AsyncIterator[list[str]]:
-    stem, kept = str(prefix), []
+async def _keys(redis: Redis, prefix: Prefix) -> AsyncIterator[list[bytes]]:
+    stem: bytes = str(prefix).encode()
+    kept: list[bytes] = []
     client: Any = redis
     with answers("listing a generation"):
-        async for key in client.scan_iter(match=f"{stem}*", count=_SCAN):
-            kept.append(text(key)[len(stem) :])
+        async for key in client.scan_iter(match=stem + b"*", count=_SCAN):
+            kept.append(bytes(key)[len(stem) :])
             if len(kept) == _ASKED:
                 yield kept
                 kept = []
@@ -107,10 +108,12 @@ async def _keys(redis: Redis, prefix: Prefix) -> AsyncIterator[list[str]]:
         yield kept
 
 
-async def _weighed(redis: Redis, prefix: Prefix, functions: LoadedFunctions, keys: Sequence[str]) -> dict[Item, bytes]:
+async def _weighed(
+    redis: Redis, prefix: Prefix, functions: LoadedFunctions, keys: Sequence[str | bytes]
+) -> dict[Item, bytes]:
     with answers("weighing a generation"):
         answer = await functions.call(redis, "items", (prefix.watermark,), keys)
-    return {(text(key), _readable(field)): bytes(weight) for key, field, weight in answer}
+    return {(_readable(key), _readable(field)): bytes(weight) for key, field, weight in answer}
 
 
 def _readable(field: bytes | str) -> str:
