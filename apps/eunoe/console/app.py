@@ -52,7 +52,9 @@ class Console:
             raise HTTPException(404)
         if self.viewers.full:
             return PlainTextResponse("Too many viewers.\n", 503, headers={"retry-after": "10"})
-        return StreamingResponse(self.viewers.follow(name), media_type="text/event-stream")
+        # A proxy that gathers answers before it passes them on would make the page look dead.
+        passed_on = {"x-accel-buffering": "no"}
+        return StreamingResponse(self.viewers.follow(name), media_type="text/event-stream", headers=passed_on)
 
     async def snapshot(self, request: Request) -> Response:
         """All that is known, as a program reads it."""
@@ -79,7 +81,7 @@ class Console:
             max_age=SESSION_S,
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            secure="https" in (request.url.scheme, request.headers.get("x-forwarded-proto")),
         )
         return answer
 

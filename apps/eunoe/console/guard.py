@@ -55,7 +55,8 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._access.answers_to(hosts[0]):
             return PlainTextResponse("This console does not answer to that name.\n", 421)
-        if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+        followed = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not followed:
             return PlainTextResponse("Not for other pages.\n", 403)
         if self._access.token is None or path == "/login" or path.startswith(OPEN_PATHS[1:]):
             return None

@@ -134,6 +134,9 @@ async def test_a_page_of_another_name_or_site_gets_nothing(viewer: httpx.AsyncCl
     assert (await viewer.get("/lag", headers={"host": "evil.example:6067"})).status_code == 421
     embedded = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
     assert (await viewer.get("/live/lag", headers=embedded)).status_code == 403
+    form = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert (await viewer.post("/logout", headers=form)).status_code == 403
+    assert (await viewer.post("/logout", headers={"sec-fetch-site": "same-origin"})).status_code == 303
     followed = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
     assert (await viewer.get("/lag", headers=followed)).status_code == 200
 
@@ -161,6 +164,10 @@ async def test_signing_in_sets_a_cookie_that_scripts_and_other_sites_do_not_get(
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
         assert TOKEN not in cookie
+        assert "secure" not in cookie
+        behind = await viewer.post("/login", data={"token": TOKEN}, headers={"x-forwarded-proto": "https"})
+        assert "secure" in behind.headers["set-cookie"].lower()
+        await viewer.post("/login", data={"token": TOKEN})
         assert (await viewer.get("/lag")).status_code == 200
         await viewer.post("/logout")
         assert (await viewer.get("/lag")).status_code == 401
