@@ -87,6 +87,7 @@ def _partition(prefix: Prefix, role: str, marks: Mapping[str, str], mark: str) -
         role=role,
         position=_count(marks.get(mark)),
         caught_up_at=None if "caught_up_at" not in marks else Millis(int(marks["caught_up_at"])),
+        log_end=_count(marks.get("log_end")),
         items=_count(marks.get("items")),
         digest=marks.get("digest"),
     )

@@ -105,13 +105,15 @@ class Store(Struct, frozen=True, kw_only=True):
 
 class ModelPartition(Struct, frozen=True, kw_only=True):
     """One generation in one partition. ``position``: the next offset to fold; ``caught_up_at``: when it last was at
-    the end of its topic; ``items`` and ``digest``: how much it holds, and a number over all of it, where it is kept."""
+    the end of its topic; ``log_end``: where that was while it was on its way; ``items`` and ``digest``: how much
+    it holds, and a number over all of it, where it is kept."""
 
     partition: int
     generation: int
     role: str
     position: int | None
     caught_up_at: Millis | None
+    log_end: int | None = None
     items: int | None = None
     digest: str | None = None
 

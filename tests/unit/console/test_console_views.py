@@ -146,13 +146,13 @@ def test_of_many_partitions_those_that_need_a_look_are_shown(snapshot: Snapshot)
         (400, Tone.OK, "fresh"),
         (30_000, Tone.WARNING, "behind"),
         (61_000, Tone.BAD, "too old to be read"),
-        (None, Tone.WARNING, "never caught up"),
+        (None, Tone.WARNING, "being filled, 45 %"),
     ],
 )
 def test_freshness_is_judged_by_what_readers_do(snapshot: Snapshot, age: int | None, tone: Tone, said: str) -> None:
     assert snapshot.models.value is not None
     at = None if age is None else Millis(snapshot.at - age)
-    each = replace(snapshot.models.value.models[1].partitions[0], caught_up_at=at)
+    each = replace(snapshot.models.value.models[1].partitions[0], caught_up_at=at, log_end=240)
     badge = models.freshness(each, 60.0, snapshot.at)
     assert (badge.tone, badge.words) == (tone, said)
 

@@ -41,13 +41,19 @@ def freshness(each: ModelPartition, max_lag: float, now: int) -> Badge:
     if each.position is None:
         return Badge(Tone.UNKNOWN, "empty")
     if each.caught_up_at is None:
-        return Badge(Tone.WARNING, "never caught up")
+        return Badge(Tone.WARNING, f"being filled{_done(each)}")
     age = max(0, now - each.caught_up_at) / 1_000
     if age <= _FRESH_S:
         return Badge(Tone.OK, "fresh")
     if age <= max_lag:
         return Badge(Tone.WARNING, "behind")
     return Badge(Tone.BAD, "too old to be read")
+
+
+def _done(each: ModelPartition) -> str:
+    if not each.log_end or each.position is None:
+        return ""
+    return f", {min(99, 100 * each.position // each.log_end)} %"
 
 
 def serving(models: Models, now: int) -> Badge:
@@ -69,7 +75,8 @@ def serving(models: Models, now: int) -> Badge:
 
 def _badge(model: Model, each: ModelPartition, max_lag: float, now: int) -> Badge:
     if each.role != SERVING:
-        return Badge(_BADGES.get(each.role, Tone.PLAIN), each.role)
+        done = _done(each) if each.role == BUILDING and each.caught_up_at is None else ""
+        return Badge(_BADGES.get(each.role, Tone.PLAIN), f"{each.role}{done}")
     return Badge(Tone.PLAIN, "decider's own") if model.name == LEDGER else freshness(each, max_lag, now)
 
 
