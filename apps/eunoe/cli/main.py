@@ -43,6 +43,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "drill": ("eunoe.cli.drill_command:drill", "Rehearse forgetting, with people who never were."),
     "doctor": ("eunoe.cli.doctor_command:doctor", "Find orphans and gaps, and what to do."),
     "rebuild": ("eunoe.cli.rebuild_command:rebuild", "Fill a read model anew, compare, switch, go back."),
+    "restore": ("eunoe.cli.restore_command:restore", "Fill what Redis has lost again from the log."),
     "lag": ("eunoe.cli.lag_command:lag", "Consumer lag per group and partition."),
     "console": ("eunoe.cli.console_command:console", "A web page for operators, live."),
     "demo": ("eunoe.demo.commands:demo", "The main job on an example, or on your own file."),

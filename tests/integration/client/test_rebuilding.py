@@ -12,7 +12,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.client.memory import Memory
 from eunoe.operations.rebuilding import Rebuilding, RebuildRefused, Wishes, rebuilding
-from eunoe.readmodels.errors import UnknownPlace
+from eunoe.operations.restoring import restoring
+from eunoe.readmodels.errors import BeingFilled, UnknownPlace
 from eunoe.readmodels.rebuild.errors import AlreadyRebuilding, NoSuchGeneration, NotFound, NotTheSame
 from eunoe.readmodels.rebuild.lease import leased
 from eunoe.readmodels.recall.errors import BadScope, KeyStillUnknown
@@ -293,3 +294,37 @@ async def test_a_worker_that_starts_later_projects_what_serves(settings: Setting
             assert "Order 6 is a kettle in green." in await found(memory, "acme", after=written.token)
         recall = next(each for each in second.models if each.model.name == "recall")
         assert {partition: each.serving.generation for partition, each in recall.following.items()} == {0: 2, 1: 2}
+
+
+async def test_after_redis_lost_everything_it_comes_back_and_says_how_far_it_is(
+    settings: Settings, officer: Settings
+) -> None:
+    async with running_services(settings) as first, Memory.connect(settings) as memory:
+        await first.ready()
+        outcomes = await remember(memory, 12)
+        before = {tenant: await found(memory, tenant) for tenant in TENANTS}
+        async with of(officer) as at:
+            await at.rebuild(SOON)
+            held = {(each.partition, each.digest) for each in await at.status() if each.role == "serving"}
+    log_id = first.foundation.installation.log_id
+    async with Memory.connect(settings) as memory:
+        redis = memory.reading.reader.redis
+        async for key in redis.scan_iter(match=f"eunoe:{log_id}:*"):
+            await redis.delete(key)
+        with pytest.raises(BeingFilled, match="recall is being rebuilt from the log"):
+            await found(memory, "acme")
+        with pytest.raises(BeingFilled, match="history is being rebuilt"):
+            await memory.history("acme", outcomes[0].memory_id or "")
+        told: list[str] = []
+        async with restoring(settings, lambda model, _: told.append(model)) as restore:
+            done = await restore.run()
+        assert list(dict.fromkeys(told))[:2] == ["keys", "subjects"]
+        assert {each.model for each in done} == set(MODELS)
+        assert {tenant: await found(memory, tenant) for tenant in TENANTS} == before
+        assert (await memory.history("acme", outcomes[0].memory_id or "")).entries
+        async with of(officer) as at:
+            now = {(each.partition, each.digest) for each in await at.status() if each.role == "serving"}
+        assert now == held
+    async with running_services(settings) as second, Memory.connect(settings) as memory:
+        await second.ready()
+        assert len(await remember(memory, 3, 12)) == 3
