@@ -47,7 +47,7 @@ class Pages:
         if known is None or known.snapshot is not snapshot:
             page = PAGES[name](snapshot)
             fragments = {each.id: self._section(each) for each in page.sections}
-            known = self.kept[name] = Rendering(snapshot, page, {**fragments, SAID: self._said(page)})
+            known = self.kept[name] = Rendering(snapshot, page, {**fragments, SAID: escape(announcement(page))})
         return known
 
     def document(self, rendering: Rendering, *, may_leave: bool) -> str:
@@ -65,9 +65,6 @@ class Pages:
 
     def _section(self, section: Section) -> str:
         return self.environment.get_template("section.html").render(section=section).strip()
-
-    def _said(self, page: Page) -> str:
-        return self.environment.from_string("{{ said }}").render(said=announcement(page))
 
 
 def coded(text: str) -> Markup:
