@@ -1,10 +1,14 @@
 """What a page shows, before it is HTML: sections of tiles, tables and one diagram, every state as a tone and words."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from eunoe.console import words
 from eunoe.console.snapshot import Part, Problem
+
+T = TypeVar("T")
 
 
 class Tone(StrEnum):
@@ -148,3 +152,25 @@ def state_of(part: Part[object], now: int) -> Badge:
     if age > 15:
         return Badge(Tone.WARNING, f"looking takes long; figures are from {words.ago(now, part.taken_at)}")
     return Badge(Tone.OK, "live")
+
+
+def page_of(
+    part: Part[T],
+    now: int,
+    *,
+    name: str,
+    title: str,
+    heading: str,
+    lead: str,
+    shown: Callable[[T], Iterable[Block]],
+) -> Page:
+    """A page about one part, in one section: what ``shown`` makes of its last figures, if there ever were any."""
+    section = Section(
+        id=name,
+        title=heading,
+        state=state_of(part, now),
+        lead=lead,
+        blocks=() if part.value is None else tuple(shown(part.value)),
+        stale=part.problem is not None,
+    )
+    return Page(name=name, title=title, sections=(section,))

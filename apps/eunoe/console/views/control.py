@@ -4,7 +4,7 @@ from typing import Final
 
 from eunoe.console import words
 from eunoe.console.snapshot import Control, Snapshot, Switch
-from eunoe.console.view import Badge, Cell, Column, Page, Section, Table, Tone, state_of
+from eunoe.console.view import Badge, Cell, Column, Page, Table, Tone, page_of
 
 _LEAD: Final = (
     "In force in every process within two seconds. Without a switch everything is on; of several that speak of the "
@@ -22,32 +22,28 @@ _COLUMNS: Final = (
 
 
 def page(snapshot: Snapshot) -> Page:
-    part = snapshot.control
-    control = part.value
-    blocks: tuple[Table, ...] = ()
-    if control is not None:
-        policy = "No policy is in force: nothing is decided."
-        if control.policy is not None:
-            policy = f"Policy version {control.policy} is in force."
-        rows = tuple(_row(each) for each in control.switches)
-        blocks = (
-            Table(
-                caption="Switches that were ever set, as they are now",
-                columns=_COLUMNS,
-                rows=rows,
-                empty="No switch was ever set: reads and writes are on.",
-                more=policy,
-            ),
-        )
-    section = Section(
-        id="switches",
-        title="In force",
-        state=state_of(part, snapshot.at),
+    return page_of(
+        snapshot.control,
+        snapshot.at,
+        name="switches",
+        title="Switches",
+        heading="In force",
         lead=_LEAD,
-        blocks=blocks,
-        stale=part.problem is not None,
+        shown=lambda found: (_table(found),),
     )
-    return Page(name="switches", title="Switches", sections=(section,))
+
+
+def _table(control: Control) -> Table:
+    policy = "No policy is in force: nothing is decided."
+    if control.policy is not None:
+        policy = f"Policy version {control.policy} is in force."
+    return Table(
+        caption="Switches that were ever set, as they are now",
+        columns=_COLUMNS,
+        rows=tuple(_row(each) for each in control.switches),
+        empty="No switch was ever set: reads and writes are on.",
+        more=policy,
+    )
 
 
 def in_short(control: Control) -> Badge:

@@ -3,8 +3,8 @@
 from typing import Final
 
 from eunoe.console import words
-from eunoe.console.snapshot import AtStage, Snapshot
-from eunoe.console.view import Cell, Column, Page, Section, Table, state_of
+from eunoe.console.snapshot import AtStage, Erasures, Snapshot
+from eunoe.console.view import Cell, Column, Page, Table, page_of
 
 _LEAD: Final = (
     "A forgotten person's texts are unreadable from the first moment on; each stage proves more of it, and its receipt "
@@ -19,36 +19,33 @@ MEANING: Final = {
 
 
 def page(snapshot: Snapshot) -> Page:
-    part, now = snapshot.erasures, snapshot.at
-    blocks: tuple[Table, ...] = ()
-    if part.value is not None:
-        blocks = (
-            Table(
-                caption="Erasures in progress, by the last stage that is proved",
-                columns=(Column("stage"), Column("erasures", right=True), Column("oldest asked for", right=True)),
-                rows=tuple(_row(each, now) for each in part.value.stages),
-                empty="No erasure is in progress.",
-            ),
-            Table(
-                caption="Receipts lately written, by stage",
-                columns=(Column("stage"), Column("receipts", right=True)),
-                rows=tuple(
-                    (Cell(stage), Cell(words.number(count), right=True))
-                    for stage, count in part.value.receipts
-                    if count
-                ),
-                empty="No receipt was written yet.",
-            ),
-        )
-    section = Section(
-        id="erasures",
-        title="In progress",
-        state=state_of(part, now),
+    return page_of(
+        snapshot.erasures,
+        snapshot.at,
+        name="erasures",
+        title="Erasures",
+        heading="In progress",
         lead=_LEAD,
-        blocks=blocks,
-        stale=part.problem is not None,
+        shown=lambda found: (_stages(found, snapshot.at), _receipts(found)),
     )
-    return Page(name="erasures", title="Erasures", sections=(section,))
+
+
+def _stages(found: Erasures, now: int) -> Table:
+    return Table(
+        caption="Erasures in progress, by the last stage that is proved",
+        columns=(Column("stage"), Column("erasures", right=True), Column("oldest asked for", right=True)),
+        rows=tuple(_row(each, now) for each in found.stages),
+        empty="No erasure is in progress.",
+    )
+
+
+def _receipts(found: Erasures) -> Table:
+    return Table(
+        caption="Receipts lately written, by stage",
+        columns=(Column("stage"), Column("receipts", right=True)),
+        rows=tuple((Cell(stage), Cell(words.number(count), right=True)) for stage, count in found.receipts if count),
+        empty="No receipt was written yet.",
+    )
 
 
 def _row(each: AtStage, now: int) -> tuple[Cell, ...]:

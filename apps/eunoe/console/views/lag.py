@@ -4,7 +4,7 @@ from typing import Final
 
 from eunoe.console import words
 from eunoe.console.snapshot import GroupLag, Lag, PartitionLag, Snapshot
-from eunoe.console.view import Badge, Cell, Column, Folded, Page, Section, Table, Tone, state_of
+from eunoe.console.view import Badge, Cell, Column, Folded, Page, Table, Tone, page_of
 
 TONES: Final = {
     "ok": Tone.OK,
@@ -37,13 +37,15 @@ _LEAD: Final = (
 
 
 def page(snapshot: Snapshot) -> Page:
-    part = snapshot.lag
-    blocks = () if part.value is None else tuple(_group(each) for each in part.value.groups)
-    state = state_of(part, snapshot.at)
-    section = Section(
-        id="lag", title="Consumer groups", state=state, lead=_LEAD, blocks=blocks, stale=part.problem is not None
+    return page_of(
+        snapshot.lag,
+        snapshot.at,
+        name="lag",
+        title="Lag",
+        heading="Consumer groups",
+        lead=_LEAD,
+        shown=lambda found: map(_group, found.groups),
     )
-    return Page(name="lag", title="Lag", sections=(section,))
 
 
 def badge(status: str) -> Badge:

@@ -5,7 +5,7 @@ from typing import Final
 
 from eunoe.console import words
 from eunoe.console.snapshot import Letter, Letters, Snapshot
-from eunoe.console.view import Cell, Column, Page, Section, Table, state_of
+from eunoe.console.view import Cell, Column, Page, Table, page_of
 
 _LEAD: Final = (
     "Records of memory-events that could not be judged, the newest of each partition. They are sealed; what is told "
@@ -22,17 +22,15 @@ MEANING: Final = {
 
 
 def page(snapshot: Snapshot) -> Page:
-    part, now = snapshot.letters, snapshot.at
-    blocks = () if part.value is None else (_by_reason(part.value), _newest(part.value, now))
-    section = Section(
-        id="letters",
-        title="Kept for 14 days",
-        state=state_of(part, now),
+    return page_of(
+        snapshot.letters,
+        snapshot.at,
+        name="dead-letters",
+        title="Dead letters",
+        heading="Kept for 14 days",
         lead=_LEAD,
-        blocks=blocks,
-        stale=part.problem is not None,
+        shown=lambda found: (_by_reason(found), _newest(found, snapshot.at)),
     )
-    return Page(name="dead-letters", title="Dead letters", sections=(section,))
 
 
 def _by_reason(found: Letters) -> Table:

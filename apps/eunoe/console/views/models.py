@@ -5,7 +5,7 @@ from typing import Final
 from eunoe.console import words
 from eunoe.console.from_models import BUILDING, FROZEN, KEPT, SERVING
 from eunoe.console.snapshot import Model, ModelPartition, Models, Snapshot
-from eunoe.console.view import Badge, Cell, Column, Folded, Page, Section, Table, Tone, state_of, worst
+from eunoe.console.view import Badge, Cell, Column, Folded, Page, Table, Tone, page_of, worst
 
 _FRESH_S: Final = 5.0
 """A projector says once a second that it is at the end; some of these may be missed."""
@@ -21,19 +21,15 @@ SHOWN: Final = 64
 
 
 def page(snapshot: Snapshot) -> Page:
-    part = snapshot.models
-    blocks: tuple[Folded, ...] = ()
-    if part.value is not None:
-        blocks = tuple(_model(each, part.value.max_lag, snapshot.at) for each in part.value.models)
-    section = Section(
-        id="models",
-        title="Generations and freshness",
-        state=state_of(part, snapshot.at),
+    return page_of(
+        snapshot.models,
+        snapshot.at,
+        name="models",
+        title="Read models",
+        heading="Generations and freshness",
         lead=_LEAD,
-        blocks=blocks,
-        stale=part.problem is not None,
+        shown=lambda found: (_model(each, found.max_lag, snapshot.at) for each in found.models),
     )
-    return Page(name="models", title="Read models", sections=(section,))
 
 
 def freshness(each: ModelPartition, max_lag: float, now: int) -> Badge:

@@ -5,7 +5,7 @@ from typing import Final
 from eunoe.console import words
 from eunoe.console.from_log import FACTS
 from eunoe.console.snapshot import Refusals, Refused, Snapshot
-from eunoe.console.view import Cell, Column, Page, Section, Table, state_of
+from eunoe.console.view import Cell, Column, Page, Table, page_of
 
 _LEAD: Final = (
     f"Among the last facts of memory-lifecycle, at most {FACTS} offsets a partition. Many of one reason: a client is "
@@ -14,17 +14,15 @@ _LEAD: Final = (
 
 
 def page(snapshot: Snapshot) -> Page:
-    part, now = snapshot.refusals, snapshot.at
-    blocks = () if part.value is None else (_table(part.value, now),)
-    section = Section(
-        id="refusals",
-        title="Recent refusals",
-        state=state_of(part, now),
+    return page_of(
+        snapshot.refusals,
+        snapshot.at,
+        name="refusals",
+        title="Refusals",
+        heading="Recent refusals",
         lead=_LEAD,
-        blocks=blocks,
-        stale=part.problem is not None,
+        shown=lambda found: (_table(found, snapshot.at),),
     )
-    return Page(name="refusals", title="Refusals", sections=(section,))
 
 
 def _table(found: Refusals, now: int) -> Table:

@@ -3,8 +3,8 @@
 from typing import Final
 
 from eunoe.console import words
-from eunoe.console.snapshot import Queued, Snapshot
-from eunoe.console.view import Cell, Column, Page, Section, Table, Tile, Tiles, state_of
+from eunoe.console.snapshot import Queued, Review, Snapshot
+from eunoe.console.view import Cell, Column, Page, Table, Tile, Tiles, page_of
 
 _LEAD: Final = (
     "Quarantined memories and open conflicts of all tenants. An item may wait for several reasons, so they may add up "
@@ -13,33 +13,35 @@ _LEAD: Final = (
 
 
 def page(snapshot: Snapshot) -> Page:
-    part, now = snapshot.review, snapshot.at
-    blocks: tuple[Tiles | Table, ...] = ()
-    if part.value is not None:
-        oldest = min((each.oldest for each in part.value.reasons if each.oldest is not None), default=None)
-        waits = "nothing waits" if oldest is None else f"since {words.instant(oldest)}"
-        tiles = (
-            Tile(label="In the queue", figure=words.number(part.value.items)),
+    return page_of(
+        snapshot.review,
+        snapshot.at,
+        name="review",
+        title="Review queue",
+        heading="Waiting for a person",
+        lead=_LEAD,
+        shown=lambda found: (_tiles(found, snapshot.at), _table(found, snapshot.at)),
+    )
+
+
+def _tiles(review: Review, now: int) -> Tiles:
+    oldest = min((each.oldest for each in review.reasons if each.oldest is not None), default=None)
+    waits = "nothing waits" if oldest is None else f"since {words.instant(oldest)}"
+    return Tiles(
+        tiles=(
+            Tile(label="In the queue", figure=words.number(review.items)),
             Tile(label="Oldest waits", figure=words.NONE if oldest is None else _waits(now, oldest), note=waits),
         )
-        blocks = (
-            Tiles(tiles=tiles),
-            Table(
-                caption="What waits, by reason",
-                columns=(Column("reason"), Column("items", right=True), Column("oldest waits", right=True)),
-                rows=tuple(_row(each, now) for each in part.value.reasons),
-                empty="Nothing waits for a person.",
-            ),
-        )
-    section = Section(
-        id="review",
-        title="Waiting for a person",
-        state=state_of(part, now),
-        lead=_LEAD,
-        blocks=blocks,
-        stale=part.problem is not None,
     )
-    return Page(name="review", title="Review queue", sections=(section,))
+
+
+def _table(review: Review, now: int) -> Table:
+    return Table(
+        caption="What waits, by reason",
+        columns=(Column("reason"), Column("items", right=True), Column("oldest waits", right=True)),
+        rows=tuple(_row(each, now) for each in review.reasons),
+        empty="Nothing waits for a person.",
+    )
 
 
 def _row(each: Queued, now: int) -> tuple[Cell, ...]:
