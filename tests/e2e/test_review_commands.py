@@ -81,7 +81,9 @@ class Eunoe:
             text = text.replace(old, new, 1)
         file = self.platform.directory / "changed.toml"
         file.write_text(text)
-        applied = self.json("policy", "apply", str(file))
+        refused = self.json("policy", "apply", str(file))
+        assert (refused.code, "not_allowed (the right to operate)" in refused.document["message"]) == (1, True)
+        applied = self.json("policy", "apply", str(file), "--as", "dev-officer")
         assert applied.code == 0, applied.err
 
         def in_force() -> bool:

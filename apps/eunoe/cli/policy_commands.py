@@ -10,6 +10,7 @@ from eunoe.cli.policy_simulation import simulate
 from eunoe.cli.policy_tables import effective, effective_text
 
 if TYPE_CHECKING:
+    from eunoe.runtime.control import ControlFollower
     from eunoe.runtime.control_state import ControlState
     from eunoe.runtime.settings import Settings
     from eunoe.schemas.ids import Offset
@@ -26,26 +27,44 @@ def policy() -> None:
 policy.add_command(simulate)
 
 
+_elsewhere = click.option(
+    "--other-detectors", is_flag=True, help="The workers have detectors that are not installed here."
+)
+
+
+class PolicyGaps(click.ClickException):
+    """The policy speaks of detectors that nobody here has."""
+
+
 @policy.command()
 @_file
+@_elsewhere
 @common
-def check(call: Call, file: Path) -> None:
-    """Validate FILE: every problem with its line. Publishes nothing."""
+def check(call: Call, file: Path, other_detectors: bool) -> None:
+    """Validate FILE: every problem with its line, and every detector or class it names that there is not.
+
+    Publishes nothing.
+    """
     checked = _read(file, file.read_bytes())
+    _check_gaps(checked, other_detectors)
     call.show(_document(checked), lambda: f"{file} is valid: version {checked.version}, {checked.title}.")
 
 
 @policy.command()
 @_file
 @click.option("--reason", help="Why, for the log.")
+@_elsewhere
 @common
-def apply(call: Call, file: Path, reason: str | None) -> None:
+def apply(call: Call, file: Path, reason: str | None, other_detectors: bool) -> None:
     """Publish FILE, signed with the installation's control key, in place of the policy in force now.
 
-    Its version must be above that in force. The file that is in force already is not published again.
+    Needs the right to operate on every tenant under the policy in force, whatever FILE grants; the first policy of an
+    installation needs the key alone. Its version must be above that in force. The file that is in force already is not
+    published again.
     """
     body = file.read_bytes()
     read = _read(file, body)
+    _check_gaps(read, other_detectors)
     offset, published = run(_apply(call.settings(), read, body, reason))
     said = "is in force" if published else "is in force already; nothing was published. It is"
     call.show(
@@ -72,6 +91,13 @@ def show(call: Call) -> None:
     call.show(document, lambda: f"{text}\n{effective_text(found)}")
 
 
+def _check_gaps(policy: "Policy", other_detectors: bool) -> None:
+    from eunoe.client.policy_gaps import gaps_of
+
+    if not other_detectors and (gaps := gaps_of(policy)):
+        raise PolicyGaps("\n".join((*gaps, "(--other-detectors, where only the workers have them)")))
+
+
 def _read(file: Path, body: bytes) -> "Policy":
     from eunoe.schemas.policy_file import read_policy
 
@@ -91,6 +117,19 @@ async def _state(settings: "Settings") -> "ControlState":
         return follower.state
 
 
+def _check_right(follower: "ControlFollower", settings: "Settings") -> None:
+    from eunoe.client.switching import SwitchRefused, may_operate
+    from eunoe.runtime.settings import SettingProblem, SettingsError
+
+    if settings.principal is None:
+        raise SettingsError((SettingProblem("EUNOE_PRINCIPAL", "must say who calls (--as NAME)"),))
+    try:
+        may_operate(follower, settings, settings.principal)
+    except SwitchRefused as refused:
+        said = f"{settings.principal} may not change the policy: {refused.reason} (the right to operate)"
+        raise click.ClickException(said) from None
+
+
 async def _apply(settings: "Settings", new: "Policy", body: bytes, reason: str | None) -> "tuple[Offset, bool]":
     """From which control offset it is in force, and whether this call put it there."""
     from eunoe.runtime.clock import SystemClock
@@ -108,6 +147,8 @@ async def _apply(settings: "Settings", new: "Policy", body: bytes, reason: str |
     async with following_control(settings.kafka, installation, settings.control_signers) as follower:
         if not would_change(follower.state, new):
             return follower.state.in_force(POLICY), False
+        if follower.state.policy is not None:
+            _check_right(follower, settings)
         state = await publish_control(
             settings.kafka,
             follower,
@@ -117,5 +158,6 @@ async def _apply(settings: "Settings", new: "Policy", body: bytes, reason: str |
             name=POLICY,
             body=body,
             reason=reason,
+            by=settings.principal,
         )
         return state.in_force(POLICY), True

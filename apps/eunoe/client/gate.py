@@ -16,6 +16,8 @@ NOT_ALLOWED: Final = "not_allowed"
 FOREIGN_TENANT: Final = "foreign_tenant"
 NOT_AUTHENTICATED: Final = "not_authenticated"
 UNKNOWN_PURPOSE: Final = "unknown_purpose"
+FORBIDDEN_PURPOSE: Final = "forbidden_purpose"
+FOREIGN_AGENT: Final = "foreign_agent"
 _LEVELS: Final = tuple(Sensitivity)
 
 
@@ -44,6 +46,10 @@ class ControlGate:
         rule = self.check(scope.tenant, state, scope.purpose)
         if scope.principal != self._principal:
             raise ReadRefused(NOT_AUTHENTICATED, scope.tenant)
+        if not rule.speaks_for(scope.agent):
+            raise ReadRefused(FOREIGN_AGENT, scope.tenant)
+        if not rule.serves(scope.purpose):
+            raise ReadRefused(FORBIDDEN_PURPOSE, scope.tenant)
         assert state.policy is not None
         purpose = state.policy.purpose(scope.purpose)
         if purpose is None:
@@ -89,7 +95,7 @@ class ControlGate:
         """Whether ``rule`` may see what is so protected and serves this purpose, by the policy and switches now."""
         state = self._follower.state
         found = None if state.policy is None else state.policy.purpose(purpose)
-        if found is None or not state.reads_allowed(tenant, purpose):
+        if found is None or not rule.serves(purpose) or not state.reads_allowed(tenant, purpose):
             return False
         allowed = min(rule.max_sensitivity, found.max_sensitivity, key=_LEVELS.index)
         return _LEVELS.index(sensitivity) <= _LEVELS.index(allowed)

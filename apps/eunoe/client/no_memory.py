@@ -31,8 +31,8 @@ class NoMemory:
     """No memory now: *withheld*, which is not the same as nothing found.
 
     ``reason``: ``reads_off`` or ``no_policy`` (somebody decided so), ``store_away``, ``too_stale``, ``not_yet``,
-    ``rebuilding`` (asking again may succeed: ``retryable``). ``fallback``: what the purpose's policy says an agent does without memory; None
-    where the policy names none. ``records`` is always empty.
+    ``rebuilding`` (asking again may succeed: ``retryable``). ``fallback``: what the purpose's policy says an agent does
+    without memory; None where the policy names none. ``records`` is always empty.
     """
 
     records: ClassVar[tuple[RecalledMemory, ...]] = ()

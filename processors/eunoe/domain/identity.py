@@ -56,11 +56,15 @@ def within_limit(case: Case) -> Refusal | None:
 
 
 def source_allowed(case: Case, draft: Draft) -> Refusal | None:
-    """What the principal may claim about where a statement comes from and how protected it is.
+    """For whom and what the principal may write, and what it may claim about source and sensitivity.
 
     The gate was passed, so the principal is in the policy.
     """
     rule = case.policy.principals[case.opened.principal]
+    if not rule.speaks_for(draft.agent):
+        return Refusal(reason=Reason.NOT_ALLOWED, field="agent")
+    if not all(map(rule.serves, draft.purposes)):
+        return Refusal(reason=Reason.NOT_ALLOWED, field="purposes")
     kinds = rule.source_kinds
     if draft.source_kind not in case.policy.sources or (kinds is not None and draft.source_kind not in kinds):
         return Refusal(reason=Reason.SOURCE_NOT_ALLOWED, field="source_kind")

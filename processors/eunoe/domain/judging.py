@@ -11,11 +11,9 @@ from eunoe.domain.known import BodyFacts, Refusal
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import Finding, Reason
 from eunoe.schemas.ids import Millis
-from eunoe.schemas.policy import Policy
+from eunoe.schemas.policy import INFLUENCE, Policy
 from eunoe.schemas.values import Confirmation, Trust, Verdict
 
-INFLUENCE: Final = frozenset({"policy_influence", "privilege", "routing"})
-"""Classes that would change rules, permissions or routing: whatever a policy says, never active unreviewed (C14)."""
 FAILED: Final = "failed"
 """The class of a detector that crashed or overran its time (M62)."""
 _REASONS: Final = {each.value: each for each in Reason} | {FAILED: Reason.DETECTOR_FAILED}

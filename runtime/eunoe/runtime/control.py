@@ -19,7 +19,7 @@ from eunoe.runtime.setting_values import ControlSigner
 from eunoe.schemas.codec import CONTROL_RECORDS
 from eunoe.schemas.control import ControlRecord, signed_control_bytes
 from eunoe.schemas.errors import SchemaError
-from eunoe.schemas.ids import Offset
+from eunoe.schemas.ids import Offset, PrincipalName
 from eunoe.schemas.topics import Topic
 
 log = logging.getLogger(__name__)
@@ -146,6 +146,7 @@ async def publish_control(
     name: str,
     body: bytes,
     reason: str | None = None,
+    by: PrincipalName | None = None,
 ) -> ControlState:
     """Put ``body`` in force under ``name``, against what ``follower`` says is in force now; the state with it in force.
 
@@ -162,6 +163,7 @@ async def publish_control(
         made_at=clock.now(),
         signer=signer.secret_id,
         signature=b"",
+        by=by,
     )
     signature = signer.sign(signed_control_bytes(record, installation.log_id))
     fields = {each: getattr(record, each) for each in ControlRecord.__struct_fields__}

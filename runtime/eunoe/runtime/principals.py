@@ -121,12 +121,17 @@ def create_development_secrets(folder: Path) -> DevelopmentSecrets:
     )
 
 
-def sample_development_policy() -> Policy:
-    """The development policy with a public key that nobody holds: for what only asks the policy."""
+def sample_development_text() -> str:
+    """The development policy with public keys that nobody holds: for what only asks the policy."""
     policy = development_policy_text()
-    for name in _SIGNING_PRINCIPALS:
-        policy = policy.replace(f"@{name}@", base64.b64encode(bytes(32)).decode())
-    return read_policy(policy.encode())
+    for number, name in enumerate(_SIGNING_PRINCIPALS):
+        policy = policy.replace(f"@{name}@", base64.b64encode(bytes([number]) * 32).decode())
+    return policy
+
+
+def sample_development_policy() -> Policy:
+    """`sample_development_text`, read."""
+    return read_policy(sample_development_text().encode(), "development")
 
 
 def _create(folder: Path, name: str, algorithm: MacAlgorithm) -> Path:

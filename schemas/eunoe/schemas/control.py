@@ -46,7 +46,9 @@ class GenerationChange(Struct, frozen=True, kw_only=True):
 
 
 class ControlRecord(Struct, frozen=True, kw_only=True):
-    """``replaces`` is the control offset of the record it was made against (-1 for the first): a stale one is ignored.
+    """``by``: the principal that asked for it, as whoever holds the control key says.
+
+    ``replaces`` is the control offset of the record it was made against (-1 for the first): a stale one is ignored.
 
     ``body`` is the policy file's bytes, or a `Switch` or `GenerationChange` as JSON.
     """
@@ -58,6 +60,7 @@ class ControlRecord(Struct, frozen=True, kw_only=True):
     made_at: Millis
     signer: SecretId
     signature: bytes
+    by: PrincipalName | None = None
 
 
 def signed_control_bytes(record: ControlRecord, log_id: LogId) -> bytes:
@@ -71,4 +74,5 @@ def signed_control_bytes(record: ControlRecord, log_id: LogId) -> bytes:
         record.reason,
         record.made_at,
         record.signer,
+        record.by,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from eunoe.schemas.ids import PrincipalName, SecretId, TenantId
+from eunoe.schemas.ids import AgentId, PrincipalName, SecretId, TenantId
 from eunoe.schemas.values import (
     Action,
     Algorithm,
@@ -28,6 +28,9 @@ SIGNED_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, 
 HUMAN_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD})
 """What no service does, whatever it was granted: a model neither lets its own memory into use nor destroys anything."""
 
+INFLUENCE: Final = frozenset({"policy_influence", "privilege", "routing"})
+"""Classes of findings that never enter into use without a person, whatever a policy says (C16)."""
+
 ANY: Final = "*"
 """Stands for every name: a purpose rule of this name covers the purposes that have none of their own."""
 
@@ -44,7 +47,10 @@ class SecretRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrincipalRule:
-    """Who a principal is and what it may do. ``tenants`` None means any; ``source_kinds`` None means any."""
+    """Who a principal is and what it may do. ``tenants``, ``source_kinds``, ``purposes`` and ``agents`` None mean any.
+
+    For the others it neither reads nor writes; in the name of another agent neither.
+    """
 
     name: PrincipalName
     kind: PrincipalKind
@@ -54,6 +60,16 @@ class PrincipalRule:
     source_kinds: frozenset[SourceKind] | None
     max_sensitivity: Sensitivity
     secrets: tuple[SecretRef, ...]
+    purposes: frozenset[str] | None = None
+    agents: frozenset[AgentId] | None = None
+
+    def serves(self, purpose: str) -> bool:
+        """Whether it may read and write for this purpose."""
+        return self.purposes is None or purpose in self.purposes
+
+    def speaks_for(self, agent: AgentId) -> bool:
+        """Whether it may read and write as this agent."""
+        return self.agents is None or agent in self.agents
 
     def may(self, action: Action, tenant: TenantId) -> bool:
         return action in self.actions and (self.tenants is None or tenant in self.tenants)

@@ -15,7 +15,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from eunoe.schemas.ids import PrincipalName, SecretId, TenantId, is_name
+from eunoe.schemas.ids import AgentId, PrincipalName, SecretId, TenantId, is_name
 from eunoe.schemas.policy import (
     ANY,
     HUMAN_ACTIONS,
@@ -79,7 +79,8 @@ def read_policy(data: bytes, file: str = "policy") -> Policy:
         raise PolicyError((Problem(file, error.line, error.problem),)) from None
     report = Report(file, source)
     policy = _policy(Table(report, (), source.values), hashlib.sha256(data).hexdigest())
-    _check_secret_ids(report, policy.principals)
+    _check_secrets(report, policy.principals)
+    _check_owners(report, policy.principals)
     if report.problems:
         raise PolicyError(tuple(sorted(report.problems, key=lambda each: each.line)))
     return policy
@@ -193,6 +194,7 @@ def _principal(name: str, table: Table) -> PrincipalRule:
             table.problem("tenants", f"principals.{name}.tenants: {tenant!r} is no tenant name")
     actions = _vocabulary(table, "actions", Action, table.names("actions", required=True))
     kinds = table.any_or_names("source_kinds", required=Action.WRITE in actions)
+    purposes, agents = _named_or_any(name, table, "purposes"), _named_or_any(name, table, "agents")
     rule = PrincipalRule(
         name=PrincipalName(name),
         kind=table.choice("kind", PrincipalKind),
@@ -202,6 +204,8 @@ def _principal(name: str, table: Table) -> PrincipalRule:
         source_kinds=None if kinds is None else _vocabulary(table, "source_kinds", SourceKind, kinds),
         max_sensitivity=table.choice("max_sensitivity", Sensitivity, Sensitivity.PERSONAL),
         secrets=tuple(_secret(each) for each in table.entries("secrets")),
+        purposes=purposes,
+        agents=None if agents is None else frozenset(map(AgentId, agents)),
     )
     if rule.kind is not PrincipalKind.HUMAN and (human := sorted(HUMAN_ACTIONS & actions)):
         # The decider refuses it too: granting it would only look as if somebody reviewed (A21), or had decided.
@@ -214,6 +218,15 @@ def _principal(name: str, table: Table) -> PrincipalRule:
             "actions", f"principals.{name}: {', '.join(needing)} must be signed, and it has no ed25519 secret"
         )
     return rule
+
+
+def _named_or_any(principal: str, table: Table, key: str) -> frozenset[str] | None:
+    """None where nothing is said, or ``"*"``: any."""
+    names = table.any_or_names(key, required=True) if key in table else None
+    for each in names or ():
+        if not is_name(each):
+            table.problem(key, f"principals.{principal}.{key}: {each!r} is no name: 1 to 64 of A-Z a-z 0-9 . _ -")
+    return None if names is None else frozenset(names)
 
 
 def _vocabulary(table: Table, key: str, vocabulary: type[E], names: tuple[str, ...]) -> frozenset[E]:
@@ -251,12 +264,28 @@ def _is_public_key(text: str) -> bool:
         return False
 
 
-def _check_secret_ids(report: Report, principals: Mapping[PrincipalName, PrincipalRule]) -> None:
-    """A secret id names one secret in the whole policy: it stands in the envelope and in the event for ever."""
-    seen: set[SecretId] = set()
+def _check_secrets(report: Report, principals: Mapping[PrincipalName, PrincipalRule]) -> None:
+    """A secret id names one secret in the whole policy: it stands in the envelope and in the event for ever. And a
+    secret belongs to one principal: with the same key, one person would be two, and review their own."""
+    ids: set[SecretId] = set()
+    holders: dict[str, PrincipalName] = {}
     for name, rule in principals.items():
         for index, secret in enumerate(rule.secrets):
-            if secret.secret_id in seen:
-                path = ("principals", name, "secrets", str(index), "id")
-                report.add(path, f"secret id {secret.secret_id!r} is used twice")
-            seen.add(secret.secret_id)
+            path = ("principals", name, "secrets", str(index))
+            if secret.secret_id in ids:
+                report.add((*path, "id"), f"secret id {secret.secret_id!r} is used twice")
+            ids.add(secret.secret_id)
+            key = "public_key" if secret.algorithm is Algorithm.ED25519 else "secret"
+            holder = holders.setdefault(secret.reference, name)
+            if secret.reference and holder != name:
+                report.add((*path, key), f"principals {holder} and {name} have the same secret: they would be one")
+
+
+def _check_owners(report: Report, principals: Mapping[PrincipalName, PrincipalRule]) -> None:
+    """Who is of the same owner is told by comparing owners: two spellings of one would be two."""
+    spelled: dict[str, str] = {}
+    for name, rule in principals.items():
+        usual = " ".join(rule.owner.split()).casefold()
+        first = spelled.setdefault(usual, rule.owner)
+        if first != rule.owner or rule.owner != rule.owner.strip():
+            report.add(("principals", name, "owner"), f"owner {rule.owner!r} is spelled {first.strip()!r} elsewhere")

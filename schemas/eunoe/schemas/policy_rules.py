@@ -9,7 +9,7 @@ from types import MappingProxyType
 from eunoe.schemas.commands import Answers
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import is_name
-from eunoe.schemas.policy import ConflictRules, DetectionRules, ErasureRules, ReviewRules
+from eunoe.schemas.policy import INFLUENCE, ConflictRules, DetectionRules, ErasureRules, ReviewRules
 from eunoe.schemas.toml_tables import Table, member
 from eunoe.schemas.values import Circumstance, MemoryClass, Verdict
 
@@ -64,6 +64,9 @@ def detection_of(table: Table) -> DetectionRules:
     verdicts: dict[str, Mapping[str, Verdict]] = {}
     for detector, rules in table.tables("detectors", required=False):
         verdicts[detector] = MappingProxyType({rule: rules.choice(rule, Verdict) for rule in rules})
+        for rule in sorted(INFLUENCE & verdicts[detector].keys()):
+            if verdicts[detector][rule] in (Verdict.ALLOW, Verdict.REDACT):
+                rules.problem(rule, f"detection.detectors.{detector}.{rule}: it always waits; quarantine or reject")
         rules.close()
     table.close()
     return DetectionRules(verdicts=MappingProxyType(verdicts), budget=budget)
@@ -78,6 +81,8 @@ def review_of(table: Table) -> ReviewRules:
             waiting.problem(name, f"review.waiting: {name!r} is no reason for which a record waits")
         found[name] = waiting.duration(name, 0)
     usual = table.duration("usual", 0)
+    for name in sorted(INFLUENCE - found.keys()) if not usual else ():
+        table.problem("waiting", f"review.waiting.{name} is missing: what would change it must wait a while (C19)")
     waiting.close()
     table.close()
     return ReviewRules(waiting=MappingProxyType(found), usual=usual)

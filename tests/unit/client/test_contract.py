@@ -1,6 +1,5 @@
 """What reads return, as the documents of the contract."""
 
-import base64
 import json
 from dataclasses import replace
 
@@ -21,20 +20,17 @@ from eunoe.readmodels.history_reader import Entry, History
 from eunoe.readmodels.recall.budget import Skipped
 from eunoe.readmodels.recall.result import Empty
 from eunoe.readmodels.recall.scope import ReadScope
+from eunoe.runtime.principals import sample_development_policy
 from eunoe.schemas.contract.documents import Document, TrustLevel, parse_document
 from eunoe.schemas.contract.json_schema import stored_schema
 from eunoe.schemas.contract.review import ContaminationScope, QuarantineState, WriteTrustBoundary
 from eunoe.schemas.events import Finding
 from eunoe.schemas.ids import AgentId, CommandId, EventId, MemoryId, Millis, Offset, PrincipalName, TenantId
-from eunoe.schemas.policy_file import development_policy_text, read_policy
 from eunoe.schemas.values import Confirmation, MemoryClass, Sensitivity, Trust, Verdict, Visibility
 from eunoe.testing.recalled import sample_recalled, sample_result
 from eunoe.testing.samples import SAMPLE_TIME
 
-KEY = base64.b64encode(bytes(32)).decode()
-POLICY = read_policy(
-    development_policy_text().replace("@dev-reviewer@", KEY).replace("@dev-officer@", KEY).encode(), "development"
-)
+POLICY = sample_development_policy()
 TENANT = TenantId("acme")
 SCOPE = ReadScope(
     tenant=TENANT,

@@ -12,19 +12,16 @@ from eunoe.crypto.signatures import Ed25519Signer, HmacSecret, Secret
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.scope import ReadScope
 from eunoe.runtime.control_state import ControlState
+from eunoe.runtime.principals import sample_development_policy
 from eunoe.schemas.control import Switch
 from eunoe.schemas.ids import AgentId, Offset, PrincipalName, SecretId, TenantId
 from eunoe.schemas.policy import Policy, PrincipalRule
-from eunoe.schemas.policy_file import development_policy_text, read_policy
 from eunoe.schemas.values import Action, Sensitivity
 
 AGENT = PrincipalName("dev-agent")
 ACME = TenantId("acme")
 SECRET = HmacSecret(SecretId("dev-agent-1"), b"a" * 32)
-KEY = "A" * 43 + "="
-POLICY = read_policy(
-    development_policy_text().replace("@dev-reviewer@", KEY).replace("@dev-officer@", KEY).encode(), "development"
-)
+POLICY = sample_development_policy()
 SCOPE = ReadScope(tenant=ACME, agent=AgentId("bot"), purpose="support", principal=AGENT)
 
 
@@ -62,6 +59,8 @@ def test_who_may_read_is_admitted_with_what_the_policy_allows() -> None:
         (gate(with_agent(tenants=frozenset({TenantId("acme-2")}))), "foreign_tenant"),
         (gate(with_agent(actions=frozenset({Action.WRITE}))), "not_allowed"),
         (gate(replace(POLICY, purposes={})), "unknown_purpose"),
+        (gate(with_agent(purposes=frozenset({"billing"}))), "forbidden_purpose"),
+        (gate(with_agent(agents=frozenset({AgentId("other")}))), "foreign_agent"),
         (gate(acme=Switch(reads=False)), "reads_off"),
         (gate(every=Switch(reads=False)), "reads_off"),
     ],
@@ -70,6 +69,13 @@ def test_each_refusal_has_its_code(refusing: ControlGate, reason: str) -> None:
     with pytest.raises(ReadRefused) as caught:
         refusing.admit(SCOPE)
     assert caught.value.reason == reason
+
+
+def test_who_is_kept_to_purposes_and_agents_reads_for_those() -> None:
+    kept = with_agent(purposes=frozenset({"support"}), agents=frozenset({AgentId("bot")}))
+    assert gate(kept).admit(SCOPE)
+    assert gate(kept).allows(ACME, kept.principals[AGENT], "support", Sensitivity.PUBLIC)
+    assert not gate(kept).allows(ACME, kept.principals[AGENT], "billing", Sensitivity.PUBLIC)
 
 
 def test_one_principal_does_not_read_in_the_name_of_another() -> None:

@@ -5,14 +5,13 @@ import pytest
 from eunoe.runtime.control_state import ControlState
 from eunoe.runtime.errors import PolicyNotNewer
 from eunoe.runtime.policy_version import would_change
+from eunoe.runtime.principals import sample_development_text
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.policy_file import development_policy_text, read_policy
-
-KEY = "A" * 43 + "="
+from eunoe.schemas.policy_file import read_policy
 
 
 def policy(version: int, title: str = "rules") -> Policy:
-    text = development_policy_text().replace("@dev-reviewer@", KEY).replace("@dev-officer@", KEY)
+    text = sample_development_text()
     text = text.replace("version = 1", f"version = {version}").replace('development only"', f'{title}"')
     return read_policy(text.encode())
 

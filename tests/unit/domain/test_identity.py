@@ -1,13 +1,14 @@
 """Who may do what, in which tenant, and what the write switch holds up."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from msgspec import structs
 
 from eunoe.schemas.commands import Command, IssueKey
 from eunoe.schemas.events import CommandRejected, Reason
-from eunoe.schemas.ids import KeyId, TenantId
+from eunoe.schemas.ids import AgentId, KeyId, TenantId
 from eunoe.schemas.values import SourceKind, Writing
 from unit.domain.samples import (
     ACME,
@@ -102,6 +103,24 @@ def test_a_source_the_principal_may_not_speak_for_is_refused() -> None:
     key = scenario.key(ALICE, MONTH)
     scenario.when(remember(draft("m", key))).then(Refused(reason=Reason.SOURCE_NOT_ALLOWED, field="source_kind"))
     scenario.given(remember(draft("m", key, source_kind=SourceKind.INFERRED)))
+
+
+@pytest.mark.parametrize(
+    ("kept", "field", "allowed"),
+    [
+        ({"agents": frozenset({AgentId("other")})}, "agent", {"agent": AgentId("other")}),
+        ({"purposes": frozenset({"sales"})}, "purposes", {"purposes": ("sales",)}),
+    ],
+)
+def test_who_is_kept_to_agents_and_purposes_writes_for_those(
+    kept: dict[str, Any], field: str, allowed: dict[str, Any]
+) -> None:
+    scenario = Scenario()
+    rule = replace(scenario.policy.principals[AGENT], **kept)
+    scenario.policy = replace(scenario.policy, principals={**scenario.policy.principals, AGENT: rule})
+    key = scenario.key(ALICE, MONTH)
+    scenario.when(remember(draft("m", key))).then(Refused(reason=Reason.NOT_ALLOWED, field=field))
+    scenario.given(remember(draft("m", key, **allowed)))
 
 
 def test_the_write_switch_holds_up_what_adds_and_never_what_takes_away() -> None:

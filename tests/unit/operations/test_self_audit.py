@@ -7,18 +7,13 @@ from types import MappingProxyType
 import pytest
 
 from eunoe.operations.self_audit import self_audit
+from eunoe.runtime.principals import sample_development_policy
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.policy_file import development_policy_text, read_policy
 from eunoe.schemas.values import Action, Confirmation, PrincipalKind, SourceKind, Trust
-
-KEY = "A" * 43 + "="
 
 
 def development() -> Policy:
-    text = development_policy_text()
-    for name in ("dev-reviewer", "dev-officer"):
-        text = text.replace(f"@{name}@", KEY)
-    return read_policy(text.encode())
+    return sample_development_policy()
 
 
 def named() -> Policy:

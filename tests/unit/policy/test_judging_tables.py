@@ -36,7 +36,9 @@ def problems(old: str, new: str) -> tuple[tuple[int, str], ...]:
         ("budget_us = 20000", 'budget_us = "2ms"', "budget_us = 500", "detection.budget_us must be a whole number"),
         ("budget_us = 20000", "budget_ms = 2", "", "unknown key 'detection.budget_ms'"),
         ('routing = "quarantine"', 'routing = "drop"', 'routing = "reject"', "'drop' is none of allow, redact"),
-        ('routing = "quarantine"', "routing = 3", 'routing = "allow"', "routing must be text"),
+        ('routing = "quarantine"', "routing = 3", 'routing = "reject"', "routing must be text"),
+        ('routing = "quarantine"', 'routing = "allow"', 'routing = "reject"', "it always waits; quarantine or reject"),
+        ('privilege = "quarantine"', 'privilege = "redact"', "", "it always waits; quarantine or reject"),
         # review
         ('instruction = "P1D"', 'boredom = "P1D"', "", "'boredom' is no reason for which"),
         ('instruction = "P1D"', 'instruction = "1 day"', 'instruction = "PT12H"', "not a duration such as P180D"),
@@ -118,9 +120,17 @@ def test_what_stands_in_the_tables_is_what_holds() -> None:
     assert policy.purposes["*"].max_sensitivity is Sensitivity.INTERNAL
 
 
+def test_what_would_change_rules_or_routing_has_a_waiting_period_in_every_policy() -> None:
+    for name in ("routing", "privilege", "policy_influence"):
+        with pytest.raises(PolicyError, match=f"review.waiting.{name} is missing"):
+            read(DEVELOPMENT.replace(f'{name} = "P1D"\n', ""))
+    assert read(DEVELOPMENT.replace('routing = "P1D"\n', 'routing = "PT1H"\n')).review.waiting["routing"] == 3_600_000
+
+
 def test_what_no_line_speaks_of_is_not_let_through() -> None:
     start, end = DEVELOPMENT.index("# What findings in a text do"), DEVELOPMENT.index("[principals.dev-agent]")
-    bare = read(DEVELOPMENT[:start] + DEVELOPMENT[end:])
+    waiting = '[review]\nusual = "P1D"\n\n'
+    bare = read(DEVELOPMENT[:start] + waiting + DEVELOPMENT[end:])
     assert {bare.circumstance(each) for each in Circumstance} == {Verdict.REJECT}
     assert bare.detection.verdict("any", "anything") is Verdict.QUARANTINE
     assert bare.conflicts.newer_wins_after is None

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eunoe.runtime.principals import sample_development_text
 from eunoe.schemas.ids import PrincipalName, SecretId, TenantId
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.policy_file import PolicyError, development_policy_text, read_policy
+from eunoe.schemas.policy_file import PolicyError, read_policy
 from eunoe.schemas.values import Action, Confirmation, SourceKind, Trust
 
-PUBLIC = base64.b64encode(bytes(range(32))).decode()
+PUBLIC = base64.b64encode(bytes(32)).decode()
+OFFICERS = base64.b64encode(bytes([1]) * 32).decode()
 DEV_AGENT = 'actions = ["write", "read", "request_erasure"]'
-DEVELOPMENT = development_policy_text().replace("@dev-reviewer@", PUBLIC).replace("@dev-officer@", PUBLIC)
+DEVELOPMENT = sample_development_text()
 DAY = 86_400_000
 
 
@@ -104,6 +106,10 @@ def test_a_principal_may_be_held_to_tenants_and_source_kinds() -> None:
         ('secret = "file:dev-agent.secret"', 'secret = "file:../x"', "env:NAME or file:NAME"),
         ('id = "dev-reviewer-1"', 'id = "dev-agent-1"', "secret id 'dev-agent-1' is used twice"),
         (f'public_key = "{PUBLIC}"', 'public_key = "QUJD"', "32 bytes in base64"),
+        (f'public_key = "{OFFICERS}"', f'public_key = "{PUBLIC}"', "dev-reviewer and dev-officer have the same secret"),
+        ('owner = "dev-privacy"', 'owner = "Dev-Team "', "owner 'Dev-Team ' is spelled 'dev-team' elsewhere"),
+        ('kind = "service"', 'kind = "service"\npurposes = ["a b"]', "'a b' is no name"),
+        ('kind = "service"', 'kind = "service"\nagents = [3]', "agents must be a list of names"),
     ],
 )
 def test_an_error_is_told_with_its_line(old: str, new: str, problem: str) -> None:

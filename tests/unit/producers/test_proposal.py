@@ -8,17 +8,14 @@ import pytest
 from eunoe.producers.drafts import place
 from eunoe.producers.errors import CallerError, TooLarge
 from eunoe.producers.proposal import Proposal
+from eunoe.runtime.principals import sample_development_policy
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import Answers
 from eunoe.schemas.ids import AgentId, Bucket, MemoryId, Millis, TenantId
 from eunoe.schemas.policy import KindRule, Policy
-from eunoe.schemas.policy_file import development_policy_text, read_policy
 from eunoe.schemas.values import SourceKind
 
-KEY = "A" * 43 + "="
-POLICY = read_policy(
-    development_policy_text().replace("@dev-reviewer@", KEY).replace("@dev-officer@", KEY).encode(), "development"
-)
+POLICY = sample_development_policy()
 NOW = Millis(1_796_000_000_000)  # 2026-11-29
 DAY = 86_400_000
 RECORD = MemoryId("018f0000-0000-7000-8000-000000000000")
