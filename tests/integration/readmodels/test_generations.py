@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from eunoe.crypto.hierarchy import KeyKind
+from eunoe.operations.doctor import FOLDS
+from eunoe.processors.ledger.keys import ledger_prefix
 from eunoe.readmodels.errors import GenerationRetired
 from eunoe.readmodels.history import HistoryModel
 from eunoe.readmodels.history_reader import HistoryReader
@@ -16,12 +18,12 @@ from eunoe.readmodels.review import ReviewModel
 from eunoe.readmodels.source import KeyDestroyed
 from eunoe.readmodels.store import text
 from eunoe.readmodels.subjects import SubjectsModel
-from eunoe.runtime.redis.functions import LoadedFunctions
+from eunoe.runtime.redis.functions import FunctionLibrary, LoadedFunctions
 from eunoe.runtime.redis.generations import GenerationStore, NotChanged
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Step, Watermark
 from eunoe.schemas.events import Event, Fact, MemoryForgotten, MemoryRetracted, SubjectForgotten, SubjectRef
-from eunoe.schemas.ids import CommandId, KeyId, MemoryId, Millis, Pseudonym
+from eunoe.schemas.ids import CommandId, KeyId, LogId, MemoryId, Millis, Partition, Pseudonym
 from eunoe.testing.samples import (
     SAMPLE_TENANT,
     SAMPLE_TIME,
@@ -218,3 +220,31 @@ async def test_there_is_one_generation_to_go_back_to_at_a_time(log: Log) -> None
     assert (await store.of(first)).followed == [3, 2]
     await store.switch(first.of(2), 3)
     assert (await store.of(first)).followed == [2, 3]
+
+
+async def test_workers_of_two_versions_write_one_generation_in_turn_and_neither_replaces_the_others_functions(
+    log: Log,
+) -> None:
+    """A rolling upgrade, and back: each version brings its own library, under a name of its own."""
+    newer = FunctionLibrary("eunoe_digested", "everything()\n-- a later version\n").load()
+    older = HistoryModel()
+    assert newer.function("apply") != older.functions.function("apply")
+    events = story()
+    for number, each in enumerate(events):
+        await log.write(each)
+        model = HistoryModel()
+        if number % 2:
+            model.functions = newer  # type: ignore[misc]  # what a worker of the other version has
+        await log.fold(model)
+    await log.fold(older, generation=2)
+    assert await log.contents("history") == await log.contents("history", 2)
+    loaded = {text(each[1]) for each in await log.redis.function_list("eunoe_digested*")}
+    assert len(loaded) >= 2
+
+
+def test_no_two_projections_share_a_mark() -> None:
+    """Every fold that moves a watermark, of every worker role, has a name of its own (S24)."""
+    names = [each.model for each in FOLDS] + [ledger_prefix(LogId("log"), Partition(0)).model]
+    assert len(set(names)) == len(names)
+    first = Prefix(LogId("log"), Partition(0), names[0])
+    assert len({first.watermark, first.of(2).watermark, Prefix(first.log_id, Partition(1), names[0]).watermark}) == 3
