@@ -15,11 +15,11 @@ local STEPS = 2000000 * 256
 local SHORT, FEW = 48, 32
 local NO_OCCASION = '\0\0\0\0\0\0\0\0'
 
--- What counts in the digest: records, links between them, closed and readmitted subjects. Of a record everything but
+-- What counts in the digest: records, links between them, closed, restricted and readmitted subjects. Of a record all but
 -- what is blinded under the generation's key or made by its text rules (postings, length, occasion).
 counted = function(rest)
   local kind = string.byte(rest, 1)
-  return string.byte(rest, 2) == 58 and (kind == 100 or kind == 114 or kind == 99 or kind == 111)
+  return string.byte(rest, 2) == 58 and (kind == 100 or kind == 114 or kind == 99 or kind == 111 or kind == 120)
 end
 
 local function head_of(document)
