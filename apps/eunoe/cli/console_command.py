@@ -35,7 +35,7 @@ def console(call: Call, host: str, port: int, token_file: Path | None, allow_hos
 
     settings = call.settings()
     token = _token(token_file)
-    _check(host, token)
+    _check(host, token, allow_host)
     try:
         bound = listening(host, port)
     except OSError as error:
@@ -64,12 +64,14 @@ def _token(file: Path | None) -> str | None:
         raise click.UsageError(f"{where}: {bad}") from None
 
 
-def _check(host: str, token: str | None) -> None:
+def _check(host: str, token: str | None, hosts: tuple[str, ...]) -> None:
     from eunoe.console.access import is_loopback
 
-    if token is None and not is_loopback(host):
+    # Who comes by another name came through a proxy, from wherever that is reached.
+    away = [each for each in (host, *hosts) if not is_loopback(each)]
+    if token is None and away:
         raise click.UsageError(
-            f"{host} may be reached from other machines, so a token is needed: set {TOKEN_VARIABLE} or name a "
+            f"{away[0]} may be reached from other machines, so a token is needed: set {TOKEN_VARIABLE} or name a "
             "--token-file (`openssl rand -hex 32` makes one)"
         )
 

@@ -10,6 +10,8 @@ from eunoe.console.pages import Pages
 
 VIEWERS: Final = 64
 """At once, over all pages: each holds a connection."""
+LONGEST_S: Final = 3_600.0
+"""Then the browser comes again by itself, and with it the question whether it still may look."""
 _QUIET_S: Final = 10.0
 
 
@@ -27,13 +29,16 @@ class Viewers:
         return self.count >= VIEWERS
 
     async def follow(self, name: str) -> AsyncIterator[str]:
-        """Events until the viewer goes or the console stops; all sections first. A slow viewer skips snapshots."""
+        """Events until the viewer goes, the console stops or `LONGEST_S` is over; all sections first. A slow viewer
+        skips snapshots."""
         self.count += 1
         try:
+            clock = asyncio.get_running_loop().time
             shown: Mapping[str, str] = {}
+            until = clock() + LONGEST_S
             snapshot = self._board.snapshot
             yield "retry: 2000\n\n"
-            while not self._stopping():
+            while not self._stopping() and clock() < until:
                 rendering = self._pages.render(name, snapshot)
                 changed = {each: html for each, html in rendering.fragments.items() if shown.get(each) != html}
                 shown = rendering.fragments

@@ -54,6 +54,16 @@ def test_off_loopback_it_needs_a_token(
     assert "EUNOE_CONSOLE_TOKEN" in err
 
 
+def test_so_it_does_behind_a_name_that_others_know(
+    capsys: pytest.CaptureFixture[str], served: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = ("--allow-host", "console.example.org")
+    assert (call(capsys, *named)[0], served) == (2, [])
+    monkeypatch.setenv("EUNOE_CONSOLE_TOKEN", TOKEN)
+    assert call(capsys, *named, "--json")[0] == 0
+    assert served[0][1]
+
+
 def test_off_loopback_it_starts_with_one(
     capsys: pytest.CaptureFixture[str], served: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from eunoe.console import live
 from eunoe.console.access import Access
 from eunoe.console.app import Console, make_app
 from eunoe.console.board import Board
@@ -213,6 +214,12 @@ async def test_events_bring_what_changed_and_nothing_else(snapshot: Snapshot) ->
     await board.publish()
     assert [each async for each in events] == []
     assert console.viewers.count == 0
+
+
+async def test_a_viewer_has_to_come_again_after_a_while(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(board, Access.of("127.0.0.1", 1, None), lambda: Millis(0))
+    monkeypatch.setattr(live, "LONGEST_S", 0.0)
+    assert [each async for each in console.viewers.follow("lag")] == ["retry: 2000\n\n"]
 
 
 def test_one_rendering_serves_all_viewers_of_a_snapshot(snapshot: Snapshot) -> None:
