@@ -18,7 +18,7 @@ HOUR = 3_600_000
 
 
 def sweeper(around: Surroundings, producer: AIOKafkaProducer, tenant: TestTenant, clock: ManualClock) -> Sweeper:
-    async def publish(command: ExpireMemory, command_id: CommandId) -> object:
+    async def publish(command: ExpireMemory | CompleteForgetting, command_id: CommandId) -> object:
         return await around.send(producer, command, command_id=command_id)
 
     return Sweeper(around.ledger(around.installation.partition_of(tenant.name)), clock, publish)
