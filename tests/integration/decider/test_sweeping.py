@@ -7,7 +7,7 @@ from aiokafka import AIOKafkaProducer
 from eunoe.crypto.buckets import month_bucket
 from eunoe.processors.sweeper import WINDOW_MS, Sweeper
 from eunoe.runtime.clock import ManualClock, SystemClock
-from eunoe.schemas.commands import ExpireMemory, ForgetSubject
+from eunoe.schemas.commands import CompleteForgetting, ExpireMemory, ForgetSubject
 from eunoe.schemas.events import CommandRejected, MemoryExpired, Reason
 from eunoe.schemas.ids import CommandId, Millis
 from eunoe.testing.deciding import OFFICER, Surroundings
