@@ -32,9 +32,9 @@ class Withheld(StrEnum):
     """The reviewer may not read what is so protected, or the policy knows none of its purposes."""
     READS_OFF = "reads_off"
     """Reads are switched off for every purpose it has."""
-    ERASED = "erased"
-    RESTRICTED = "restricted"
-    """Somebody asked to forget the person, or a legal hold stands: nobody reads for now."""
+    UNAVAILABLE = "unavailable"
+    """Nobody may read it, now or any more. Whether somebody was forgotten, asked for it or is under a hold is no matter
+    of a review."""
 
 
 class Changed(StrEnum):

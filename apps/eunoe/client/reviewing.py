@@ -109,7 +109,7 @@ class Reviewing:
         withheld = self.gate.withholds(tenant, item.purposes, item.sensitivity)
         whom = (item.subject, *(each.subject for each in item.about))
         if withheld is None and await self.subjects.restricted(tenant, *whom):
-            withheld = Withheld.RESTRICTED
+            withheld = Withheld.UNAVAILABLE
         body = None if withheld is not None else await self._opened(tenant, waiting)
         corroborating: tuple[RecalledMemory, ...] = ()
         if body is not None:
@@ -117,7 +117,7 @@ class Reviewing:
         return ShownQuarantined(
             item=item,
             body=body,
-            withheld=withheld or (Withheld.ERASED if body is None else None),
+            withheld=withheld or (Withheld.UNAVAILABLE if body is None else None),
             compared=await self._compared(tenant, item, body),
             corroborating=corroborating,
             age=max(0, now - item.queued_at),

@@ -130,7 +130,7 @@ async def test_what_is_forbidden_while_it_is_searched_for_is_not_given(world: Re
     world.reader.gate = type("Gate", (), {"admit": staticmethod(narrowing)})()
     result = await world.reader.search(world.scope(), "delivery")
     assert [each.memory_id for each in result.records] == [public]
-    assert result.excluded == {"sensitivity": 1}
+    assert (result.excluded, result.examined) == ({}, 1)
     calls.clear()
     gate.max_sensitivity = Sensitivity.RESTRICTED
 

@@ -4,9 +4,10 @@ Redis ranks; `score_of` then works a hit's score out once more with the ranking 
 it, so the numbers a caller sees are those of `eunoe.readmodels.recall.rank`, term by term.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
@@ -24,6 +25,8 @@ from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.schemas.ids import MemoryId, Offset, Pseudonym, TenantId
 
 AnyRanking = Bm25 | Overlap
+
+_LEAST_CAP: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +166,14 @@ async def count(  # where, whose, and which
     terms: Sequence[Term],
     records: int,
 ) -> CountedScope | Refused:
-    """How many records of the request's scopes hold each of ``terms``; ``records`` is how many there are."""
+    """How many records of the request's scopes that its caller may know of hold each of ``terms``; ``records`` is how
+    many there are."""
     if request.key is None or not terms:
         return CountedScope(records=records, frequencies={})
     scope = request.scope
     own, shared = names.scope_name(scope.agent, scope.purpose), names.scope_name(None, scope.purpose)
-    arguments: list[Any] = [scope.tenant, request.key.key_id, request.least, own, shared]
+    cap = request.cap or max(_LEAST_CAP, math.isqrt(records))
+    arguments: list[Any] = [scope.tenant, request.key.key_id, request.least, own, shared, request.filters.mask, cap]
     for pair in zip(request.key.tokens(own, terms), request.key.tokens(shared, terms), strict=True):
         arguments += pair
     answer = await functions.call(redis, "count", keys, arguments)

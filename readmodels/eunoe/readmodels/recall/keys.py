@@ -6,6 +6,7 @@ After the prefix of the generation (`eunoe.runtime.redis.prefix`), with names th
 ``k:<tenant>``              the wrapped index key, its id first (`index_key`)
 ``scopes:<tenant>``         hash: scope -> its number in this generation; ``scopes`` is the last number given
 ``n:<scope>``               how many records the scope holds
+``h:<scope>``               hash: sensitivity (0 is public) -> how many of them are so protected
 ``t:<scope>:<token>``       sorted set, one posting a record: member (below), score = impact and count (`posting_score`)
 ``d:<record number>``       a record: head, guards, postings, `record.StoredRecord`
 ``i:<tenant>``              hash: memory id (16 bytes) -> record number

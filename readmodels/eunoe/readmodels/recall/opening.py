@@ -37,11 +37,14 @@ def refusal_of(head: Head, record: StoredRecord, scope: ReadScope, filters: Filt
     owned = record.visibility is Visibility.SHARED or record.agent == scope.agent
     if record.tenant != scope.tenant or not owned or scope.purpose not in record.purposes or head.state != ACTIVE:
         return "scope"
+    refused = filters.refusal_of_grades(head.member.grades)
+    if refused == "scope":
+        return refused
     if record.expires_at <= filters.at:
         return "expired"
     if record.created_at > filters.known_until:
         return "not_yet_known"
-    if (refused := filters.refusal_of_grades(head.member.grades)) is not None:
+    if refused is not None:
         return refused
     if record.created_at < filters.known_since:
         return "too_old"

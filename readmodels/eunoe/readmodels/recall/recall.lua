@@ -55,6 +55,9 @@ local function scope_number(prefix, tenant, name, make)
   return number
 end
 
+-- How protected a record is, from public (0) up.
+local function level_of(member) return string.byte(member, 21) % 4 end
+
 -- Postings do not count in the digest, and are most of what is written: they go past it.
 local function post(prefix, member, postings)
   local scores, scopes = postings[4], postings[5]
@@ -62,6 +65,7 @@ local function post(prefix, member, postings)
     local scope, tokens = scope_number(prefix, postings[1], scopes[i][1], true), scopes[i][2]
     local stem = prefix .. 't:' .. scope .. ':'
     server.call('INCR', prefix .. 'n:' .. scope)
+    server.call('HINCRBY', prefix .. 'h:' .. scope, level_of(member), 1)
     for term = 0, #tokens / 8 - 1 do
       server.call('ZADD', stem .. string.sub(tokens, 8 * term + 1, 8 * term + 8),
         struct.unpack('>I4', scores, 4 * term + 1), member)
@@ -75,6 +79,7 @@ local function unpost(prefix, member, postings)
     local scope, tokens = scope_number(prefix, postings[1], scopes[i][1], false), scopes[i][2]
     local stem = prefix .. 't:' .. scope .. ':'
     server.call('DECR', prefix .. 'n:' .. scope)
+    server.call('HINCRBY', prefix .. 'h:' .. scope, level_of(member), -1)
     for term = 0, #tokens / 8 - 1 do
       server.call('ZREM', stem .. string.sub(tokens, 8 * term + 1, 8 * term + 8), member)
     end

@@ -11,7 +11,7 @@ from eunoe.schemas.values import MemoryClass, Sensitivity, Trust
 
 _LEVELS: Final = tuple(Sensitivity)
 _TRUSTS: Final = tuple(Trust)
-_DIGITS: Final = {None: "0", "sensitivity": "1", "class": "2", "trust": "3"}
+_DIGITS: Final = {None: "0", "sensitivity": "1", "class": "2", "trust": "3", "scope": "4"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +73,16 @@ class ReadGate(Protocol):
 class Filters:
     """The hard filters of one read, worked out: the same for a search, an exact read, and the check after opening.
 
+    ``cleared`` is what the rules allow: what is above is outside the scope, and no count tells of it. The caller's own,
+    narrower ``max_sensitivity`` is a filter like the others.
+
     ``at`` is the reference time of expiry and validity; what was not known until ``known_until`` is left out.
     """
 
     at: Millis
     known_until: Millis
     known_since: Millis
+    cleared: Sensitivity
     max_sensitivity: Sensitivity
     classes: frozenset[MemoryClass] | None
     trust_min: Trust
@@ -93,6 +97,7 @@ class Filters:
             # A record's time is the log's; a reader's clock may be behind it, which must hide nothing.
             known_until=Millis(1 << 47) if as_of is None else as_of,
             known_since=Millis(0 if scope.max_age is None else max(0, at - scope.max_age)),
+            cleared=admission.max_sensitivity,
             max_sensitivity=_allowed(scope, admission),
             classes=scope.classes,
             trust_min=scope.trust_min,
@@ -102,16 +107,17 @@ class Filters:
 
     def under(self, scope: ReadScope, admission: Admission) -> "Filters":
         """The same read under other rules."""
-        return replace(self, max_sensitivity=_allowed(scope, admission))
+        return replace(self, cleared=admission.max_sensitivity, max_sensitivity=_allowed(scope, admission))
 
     def refusal_of_grades(self, grades: Grades) -> str | None:
         """The first filter the grades fail, or None."""
-        return _refusal(grades, self.max_sensitivity, self.classes, self.trust_min)
+        return _refusal(grades, self.cleared, self.max_sensitivity, self.classes, self.trust_min)
 
     @property
     def mask(self) -> str:
-        """A digit for each value of the grades byte: 0 passes, else which filter refuses (order of REASONS in Lua)."""
-        return _mask(self.max_sensitivity, self.classes, self.trust_min)
+        """A digit for each value of the grades byte: 0 passes, 4 is outside the scope, else which filter refuses
+        (order of REASONS in Lua)."""
+        return _mask(self.cleared, self.max_sensitivity, self.classes, self.trust_min)
 
 
 def _allowed(scope: ReadScope, admission: Admission) -> Sensitivity:
@@ -121,8 +127,14 @@ def _allowed(scope: ReadScope, admission: Admission) -> Sensitivity:
 
 
 def _refusal(
-    grades: Grades, max_sensitivity: Sensitivity, classes: frozenset[MemoryClass] | None, trust_min: Trust
+    grades: Grades,
+    cleared: Sensitivity,
+    max_sensitivity: Sensitivity,
+    classes: frozenset[MemoryClass] | None,
+    trust_min: Trust,
 ) -> str | None:
+    if _LEVELS.index(grades.sensitivity) > _LEVELS.index(cleared):
+        return "scope"
     if _LEVELS.index(grades.sensitivity) > _LEVELS.index(max_sensitivity):
         return "sensitivity"
     if classes is not None and grades.memory_class not in classes:
@@ -133,9 +145,11 @@ def _refusal(
 
 
 @lru_cache(maxsize=1_024)
-def _mask(max_sensitivity: Sensitivity, classes: frozenset[MemoryClass] | None, trust_min: Trust) -> str:
+def _mask(
+    cleared: Sensitivity, max_sensitivity: Sensitivity, classes: frozenset[MemoryClass] | None, trust_min: Trust
+) -> str:
     # Kept: working it out takes as long as a small search, and callers ask with few different limits.
     return "".join(
-        "3" if grades is None else _DIGITS[_refusal(grades, max_sensitivity, classes, trust_min)]
+        "3" if grades is None else _DIGITS[_refusal(grades, cleared, max_sensitivity, classes, trust_min)]
         for grades in map(Grades.unpack, range(256))
     )

@@ -18,28 +18,53 @@ local function kth(members, total, k)
   return size == k and top[k] or nil
 end
 
-local REASONS = {'sensitivity', 'class', 'trust'}
+local REASONS, BEYOND = {'sensitivity', 'class', 'trust'}, 52
 
--- What only the record tells: its subject, bounds, surfaces, and whether one of its people is being removed or restricted.
-local function guarded(q, number)
+-- What only the record tells: surfaces, bounds of validity, and whose it is. Nil where it is gone.
+local function guards_at(q, number)
   local document = redis.call('GET', q.prefix .. 'd:' .. string.format('%.0f', number))
-  if not document then return 'missing' end
-  local guards = guards_of(head_of(document), document)
-  if q.subject and guards[4][1] ~= q.subject then return 'subject' end
+  return document and guards_of(head_of(document), document)
+end
+
+-- Whether one of its people is being removed, or may not be read for now.
+local function is_closing(q, refs)
+  for _, ref in ipairs(refs) do
+    if q.closing[ref] then return true end
+  end
+  return false
+end
+
+local function guarded(q, guards)
   if q.at < guards[2] or (guards[3] > 0 and q.at >= guards[3]) then return 'validity' end
-  if #guards[1] > 0 then
-    local listed = false
-    for _, surface in ipairs(guards[1]) do listed = listed or surface == q.surface end
-    if not listed then return 'surface' end
+  if #guards[1] == 0 then return end
+  for _, surface in ipairs(guards[1]) do
+    if surface == q.surface then return end
   end
-  for _, ref in ipairs(guards[4]) do
-    if q.closing and q.closing[ref] then return q.closing[ref] end
-  end
+  return 'surface'
+end
+
+-- Whether this caller may know of a record: not of what is above its clearance, nor of people who are forgotten or
+-- restricted. Nothing tells of the others, no count and no score. And its guards, where they had to be looked at.
+local function is_known(q, number, grades, flags, tag)
+  if string.byte(q.mask, grades + 1) == BEYOND then return false end
+  if not q.closing or not (q.closing_tags[tag] or math.floor(flags / 8) % 2 == 1) then return true end
+  local guards = guards_at(q, number)
+  return guards and not is_closing(q, guards[4]), guards
 end
 
 -- Puts a member that is met for the first time through the hard filters. What it starts with, or false.
 local function admit(q, side, member)
   local number, expires, created, confidence, _, grades, flags, tag = struct.unpack(MEMBER, member)
+  local inside, guards = is_known(q, number, grades, flags, tag)
+  if inside and q.subject then inside = tag == q.subject_tag end
+  if inside and not guards and (q.subject or flags % 2 == 1) then
+    guards = guards_at(q, number)
+    inside = guards
+  end
+  if not inside or (q.subject and guards[4][1] ~= q.subject) then
+    q.total[member] = false
+    return false
+  end
   local refused
   if expires <= q.at then
     refused = 'expired'
@@ -53,10 +78,8 @@ local function admit(q, side, member)
       refused = 'too_old'
     elseif q.provenance and math.floor(flags / 2) % 2 == 0 then
       refused = 'provenance'
-    elseif q.subject and tag ~= q.subject_tag then
-      refused = 'subject'
-    elseif flags % 2 == 1 or q.subject or (q.closing and (q.closing_tags[tag] or math.floor(flags / 8) % 2 == 1)) then
-      refused = guarded(q, number)
+    elseif guards then
+      refused = guarded(q, guards)
     end
   end
   q.examined = q.examined + 1
@@ -76,7 +99,7 @@ end
 
 -- Reads the head of a list, in the order of impact. A list that is longer remembers what was seen of it.
 local function gather(q, list)
-  local reply = redis.call('ZREVRANGE', list.key, 0, q.cap - 1, 'WITHSCORES')
+  local reply = list.head or redis.call('ZREVRANGE', list.key, 0, q.cap - 1, 'WITHSCORES')
   local total, side, flat, scale = q.total, list.side, q.flat and list.weight, list.weight / STEPS
   for i = 1, #reply, 2 do
     local member = reply[i]
@@ -232,6 +255,31 @@ local function gather_subject(q, lists, numbers)
   for _, list in ipairs(lists) do ask(q, list, members[list.side], q.total) end
 end
 
+-- How many records of a list this caller may know of; a score must not tell of the others. Of a list that is longer
+-- than what is read of it, a power of two, by the share among those read.
+local function known_of(q, list)
+  if not q.hides then return list.size end
+  list.head = redis.call('ZREVRANGE', list.key, 0, q.cap - 1, 'WITHSCORES')
+  local known = 0
+  for i = 1, #list.head, 2 do
+    local number, _, _, _, _, grades, flags, tag = struct.unpack(MEMBER, list.head[i])
+    if is_known(q, number, grades, flags, tag) then known = known + 1 end
+  end
+  if list.size <= q.cap or known == 0 then return known end
+  return 2 ^ math.floor(math.log(list.size * known / (#list.head / 2)) / math.log(2))
+end
+
+-- How many records of a scope are not above this caller's clearance.
+local function records_of(q, scope)
+  local records = tonumber(redis.call('GET', q.prefix .. 'n:' .. scope) or '0')
+  for level = 0, 3 do
+    if string.byte(q.mask, level + 1) == BEYOND then
+      records = records - tonumber(redis.call('HGET', q.prefix .. 'h:' .. scope, level) or '0')
+    end
+  end
+  return math.max(0, records)
+end
+
 -- The posting lists that the query's terms have in the scopes asked, heaviest term first, and how many records of
 -- these scopes hold each term.
 local function lists_of(q, args, at, records)
@@ -242,9 +290,10 @@ local function lists_of(q, args, at, records)
     for side = 1, 2 do
       if q.stems[side] then
         local key = q.stems[side] .. args[first + side - 1]
-        local size = redis.call('ZCARD', key)
-        holding = holding + size
-        if size > 0 then lists[#lists + 1] = {key = key, size = size, side = side, selects = selects} end
+        local list = {key = key, size = redis.call('ZCARD', key), side = side, selects = selects}
+        local known = list.size > 0 and known_of(q, list) or 0
+        holding = holding + known
+        if known > 0 then lists[#lists + 1] = list end
       end
     end
     local weight = tonumber(args[first + 2])
@@ -272,11 +321,15 @@ local function closing_of(q, tenant)
   if #refs == 0 then return end
   q.closing, q.closing_tags = {}, {}
   for _, ref in ipairs(refs) do
-    local subject, generation = string.match(ref, '^(.*):(%d+)$')
-    local closed = redis.call('HGET', q.prefix .. 'c:' .. tenant, subject)
-    q.closing[ref] = closed and tonumber(closed) >= tonumber(generation) and 'erased' or 'restricted'
+    q.closing[ref] = true
     q.closing_tags[tonumber(string.sub(ref, 1, 4), 16)] = true
   end
+end
+
+-- What this caller may not know of. `hides`: there may be something like that.
+local function hide(q, tenant)
+  closing_of(q, tenant)
+  q.hides = q.closing ~= nil or string.find(q.mask, '4', 1, true) ~= nil
 end
 
 -- The numbers of the records of the subject asked for, or nil where there is none or they are too many to ask about.
@@ -375,14 +428,14 @@ local function search(keys, args)
     local number = scope_number(prefix, tenant, args[3 + side], false)
     if number then
       q.stems[side] = prefix .. 't:' .. number .. ':'
-      records = records + tonumber(redis.call('GET', prefix .. 'n:' .. number) or '0')
+      records = records + records_of(q, number)
     end
   end
   -- Where every record weighs the same, impact tells little about who is best: more of a list has to be read.
   q.cap = args[13] == '' and math.max(64, tonumber(args[14]), math.floor(math.sqrt(records))) * (q.flat and 4 or 1) or tonumber(args[13])
   local depth = records <= tonumber(args[21]) and tonumber(args[19]) or 0
   local wanted = math.max(tonumber(args[14]), depth)
-  closing_of(q, tenant)
+  hide(q, tenant)
   local lists, frequencies = lists_of(q, args, 22, records)
   local numbers = subject_of(q, tenant, args[12])
   if numbers then
@@ -396,7 +449,6 @@ local function search(keys, args)
     if q.capped and is_enough(q, lists, wanted) then q.capped = false end
     complete(q, lists, wanted)
   end
-  q.excluded.subject = nil
   local excluded = {}
   for reason, count in pairs(q.excluded) do
     excluded[#excluded + 1] = reason
@@ -406,19 +458,21 @@ local function search(keys, args)
   return {1, mark, records, frequencies, hits, excluded, q.examined, q.capped and 1 or 0}
 end
 
--- count   KEYS[1]; ARGV = tenant, index key id, least position, own scope, shared scope,
+-- count   KEYS[1]; ARGV = tenant, index key id, least position, own scope, shared scope, grade mask, cap,
 --         then for each term: token in the own scope, in the shared one
 --         Returns {1, marks, {records holding each term}}.
 local function count(keys, args)
   local prefix, tenant = string.sub(keys[1], 1, -10), args[1]
   local mark, refusal = marks(keys, prefix, tenant, args[2], args[3])
   if not mark then return refusal end
-  local counts = {}
+  local counts, q = {}, {prefix = prefix, mask = args[6], cap = tonumber(args[7])}
+  hide(q, tenant)
   for side = 1, 2 do
     local number = scope_number(prefix, tenant, args[3 + side], false)
-    for at = 1, (#args - 5) / 2 do
-      local size = number and redis.call('ZCARD', prefix .. 't:' .. number .. ':' .. args[4 + 2 * at + side - 1]) or 0
-      counts[at] = (counts[at] or 0) + size
+    for at = 1, (#args - 7) / 2 do
+      local key = number and prefix .. 't:' .. number .. ':' .. args[6 + 2 * at + side - 1]
+      local size = key and redis.call('ZCARD', key) or 0
+      counts[at] = (counts[at] or 0) + (size > 0 and known_of(q, {key = key, size = size}) or 0)
     end
   end
   return {1, mark, counts}

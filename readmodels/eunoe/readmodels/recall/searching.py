@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
+UNSEEN: Final = "scope"
+"""What dropped out because it is, by now, none that this caller may know of: it is in no count."""
+
 _EMPTY: Final = {Unusable.NO_WORDS: Empty.NO_WORDS, Unusable.ONLY_STOP_WORDS: Empty.ONLY_STOP_WORDS}
 
 
@@ -153,7 +156,7 @@ class Searching:
             return None
         body = await self._body(hit, record)
         if body is None:
-            dropped["erased"] += 1
+            dropped[UNSEEN] += 1
             return None
         return recalled(hit.head, record, body, scored.score, conflicts_of(hit.rivals, self.scope, self.filters))
 
@@ -175,8 +178,8 @@ class Searching:
         token = Token(log_id=freshness.log_id, partition=freshness.partition, position=freshness.position)
         return SearchResult(
             records=chosen.taken,
-            excluded=dict(sorted((Counter(found.excluded) + dropped).items())),
-            examined=found.examined,
+            excluded=self._excluded(found, dropped),
+            examined=found.examined - dropped[UNSEEN],
             capped=found.capped,
             skipped=chosen.skipped,
             used_tokens=chosen.used,
@@ -190,6 +193,10 @@ class Searching:
             passes=self._passes(found),
             warnings=(Warned.QUERY_CLIPPED,) if self.terms.clipped else (),
         )
+
+    def _excluded(self, found: Found, dropped: Counter[str]) -> dict[str, int]:
+        counted = Counter(found.excluded) + dropped
+        return {reason: count for reason, count in sorted(counted.items()) if reason != UNSEEN}
 
     def _passes(self, found: Found) -> tuple[str, ...]:
         if found.counted.records > self.reader.settings.passes_up_to:
