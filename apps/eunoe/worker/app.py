@@ -8,8 +8,9 @@ import asyncio
 import json
 import logging
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import faust
 from faust.app.base import BootStrategy
@@ -21,12 +22,11 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from eunoe.runtime.settings import Settings
 from eunoe.worker.embedded import RunningServices, running_services
+from eunoe.worker.health import NOT_STARTED, readiness
 from eunoe.worker.prometheus import PrometheusMeter
 from eunoe.worker.roles import Accepted, Role
 
 log = logging.getLogger(__name__)
-
-_NOT_STARTED: Final = "the services are starting"
 
 
 class _NoKafka(BootStrategy):
@@ -66,8 +66,9 @@ class RoleServices(Service):
         assert self.running is not None
         await self.running.ended()
 
-    def problems(self) -> list[str]:
-        return [_NOT_STARTED] if self.running is None else self.running.problems()
+    def readiness(self) -> Mapping[str, Any]:
+        running = self.running
+        return readiness((), (NOT_STARTED,)) if running is None else readiness(running.items, running.failing())
 
 
 def make_worker(settings: Settings, roles: frozenset[Role], accepted: Accepted) -> Worker:
@@ -101,9 +102,8 @@ def _serve_pages(app: faust.App, services: RoleServices) -> None:
         return view.text("alive\n")
 
     async def readyz(view: View, request: Any) -> Any:
-        problems = services.problems()
-        body = json.dumps({"ready": not problems, "problems": problems})
-        return view.text(body, content_type="application/json", status=503 if problems else 200)
+        found = services.readiness()
+        return view.text(json.dumps(found), content_type="application/json", status=200 if found["ready"] else 503)
 
     for page in (metrics, healthz, readyz):
         app.page(f"/{page.__name__}")(page)

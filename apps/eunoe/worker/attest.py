@@ -1,9 +1,9 @@
 """The role `attest`: on each partition, proves erasures and writes their receipts. It destroys nothing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -23,7 +23,7 @@ from eunoe.schemas.events import Event
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation
-from eunoe.worker.lanes import LaneService, group_of
+from eunoe.worker.lanes import LaneService, Place, group_of, lane_places
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.together import together
 
@@ -115,6 +115,7 @@ class Attesting:
     models: Sequence[str]
     service: LaneService = field(init=False)
     running: dict[Partition, Attester] = field(default_factory=dict)
+    lanes: dict[Partition, ProjectorLane[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         base = self.foundation
@@ -153,12 +154,16 @@ class Attesting:
                 clock=base.clock,
                 meter=self.meter,
             )
-            self.running[partition] = attester
+            self.running[partition], self.lanes[partition] = attester, lane
             try:
                 await together(lane.run(), attester.run())
             finally:
                 if self.running.get(partition) is attester:
-                    del self.running[partition]
+                    del self.running[partition], self.lanes[partition]
+
+    def places(self) -> Mapping[Partition, Place]:
+        """Where the lanes are (`eunoe.worker.watching.Stage`)."""
+        return lane_places(self.lanes)
 
     def readings(self) -> Iterable[Reading]:
         for partition, attester in sorted(self.running.items()):

@@ -5,24 +5,31 @@ that misses a key waits for them), the deciders; and back.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from eunoe.processors.dead_letters import BadRecordLimit
-from eunoe.runtime.metrics import CONTROL_OFFSET, SILENT, Meter
+from eunoe.runtime.metrics import CONTROL_OFFSET, NOT_READY, SILENT, Meter
 from eunoe.runtime.settings import Settings
+from eunoe.schemas.ids import Partition
+from eunoe.schemas.topics import Topic
 from eunoe.worker.attest import Attesting, check_attest_settings, check_erasure_ledger
+from eunoe.worker.blocked import watched_loop
 from eunoe.worker.decide import Deciding
 from eunoe.worker.foundation import Foundation, open_foundation
-from eunoe.worker.lanes import LaneService
+from eunoe.worker.health import NOT_STARTED, Failing, Item
+from eunoe.worker.lanes import LaneService, Place, lane_places
 from eunoe.worker.project import SERVING, ProjectedModel, read_models
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.roles import ALL, Accepted, Role
 from eunoe.worker.rules import ControlRules, following
 from eunoe.worker.shred import Shredding
 from eunoe.worker.sweeping import sweeper_publisher
+from eunoe.worker.watching import Stage, Watch
 
 _LIMIT: Final = BadRecordLimit()
 
@@ -34,25 +41,55 @@ class RunningServices:
     foundation: Foundation
     rules: ControlRules
     models: Sequence[ProjectedModel] = ()
+    deciding: Deciding | None = None
     shredding: Shredding | None = None
     attesting: Attesting | None = None
     services: list[LaneService] = field(default_factory=list)
+    watch: Watch | None = None
+    _watching: asyncio.Task[None] | None = None
+
+    def failing(self) -> Iterable[Failing]:
+        """What keeps this worker from being ready."""
+        yield from self.rules.failing()
+        for service in self.services:
+            yield from service.failing()
+        if self.watch is None:
+            yield NOT_STARTED
+            return
+        yield from self.watch.failing()
+        if self.deciding is not None:
+            yield from self.deciding.failing(self.watch.stuck_after)
+        if self.shredding is not None:
+            yield from self.shredding.failing()
+
+    @property
+    def items(self) -> Iterable[Item]:
+        """What this worker's roles answer for."""
+        yield from (Item.STARTED, Item.CONTROL, Item.KAFKA, Item.ASSIGNED, Item.RUNNING, Item.MOVING)
+        if self.deciding is not None:
+            yield from (Item.LEDGER, Item.SWEEPING)
+        if self.models or self.shredding is not None or self.attesting is not None:
+            yield from (Item.PROJECTING, Item.REDIS)
+        if self.shredding is not None:
+            yield Item.DESTROYING
 
     def problems(self) -> list[str]:
-        """What keeps this worker from being ready; empty when every lane it was given runs."""
-        found = list(self.rules.problems())
-        for service in self.services:
-            found += service.problems()
-        if self.shredding is not None:
-            found += self.shredding.problems()
-        return found
+        """`failing`, in words; empty when this worker does its work."""
+        return [str(each) for each in self.failing()]
 
     def readings(self) -> Iterable[Reading]:
         yield CONTROL_OFFSET, (), self.rules.offset
+        failed = Counter(each.item for each in self.failing())
+        for item in sorted({*self.items, *failed}):
+            yield NOT_READY, (item.value,), failed[item]
         for service in self.services:
             yield from service.readings()
         for model in self.models:
             yield from model.readings()
+        if self.watch is not None:
+            yield from self.watch.readings()
+        if self.deciding is not None:
+            yield from self.deciding.readings()
         if self.shredding is not None:
             yield from self.shredding.readings()
         if self.attesting is not None:
@@ -60,7 +97,10 @@ class RunningServices:
 
     async def ended(self) -> None:
         """Returns never; raises what ended the first service that ended."""
-        watched = [asyncio.ensure_future(each) for each in (self.rules.ended(), *(s.ended() for s in self.services))]
+        ends: list[Awaitable[None]] = [self.rules.ended(), *(each.ended() for each in self.services)]
+        if self._watching is not None:
+            ends.append(asyncio.shield(self._watching))
+        watched = [asyncio.ensure_future(each) for each in ends]
         try:
             done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -69,6 +109,18 @@ class RunningServices:
         finally:
             for task in watched:
                 task.cancel()
+
+    @asynccontextmanager
+    async def watched_by(self, watch: Watch) -> AsyncIterator[None]:
+        """``watch`` looks after the lanes inside the block, and a thread after the event loop."""
+        self.watch = watch
+        self._watching = asyncio.create_task(watch.run(), name="watch")
+        try:
+            with watched_loop(watch.stuck_after):
+                yield
+        finally:
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
 
     async def ready(self, timeout: float = 60.0) -> None:
         """Returns once nothing is in the way. Raises TimeoutError, saying what was."""
@@ -97,12 +149,18 @@ async def running_services(
         await check_erasure_ledger(settings, foundation)
         rules = await closing.enter_async_context(following(foundation))
         running = RunningServices(foundation=foundation, rules=rules)
+        stages: list[Stage] = []
         if Role.PROJECT in roles:
-            running.models = read_models(foundation)
-            await _start(closing, running, [model.service(meter) for model in running.models])
+            running.models = read_models(foundation, meter)
+            services = [model.service(meter) for model in running.models]
+            await _start(closing, running, services)
+            stages += [
+                Stage(service=service, topic=model.model.source, places=partial(_places, model))
+                for service, model in zip(services, running.models, strict=True)
+            ]
         if Role.DECIDE in roles:
             publish = await closing.enter_async_context(sweeper_publisher(foundation))
-            deciding = Deciding(
+            running.deciding = deciding = Deciding(
                 foundation=foundation,
                 rules=rules,
                 publish=publish,
@@ -111,16 +169,38 @@ async def running_services(
                 limit=limit,
             )
             await _start(closing, running, [deciding.service])
+            stages.append(
+                Stage(
+                    service=deciding.service,
+                    topic=Topic.EVENTS,
+                    places=deciding.places,
+                    first=Item.LEDGER,
+                    committed=False,  # its own transactions do
+                )
+            )
         if Role.SHRED in roles:
-            running.shredding = Shredding(foundation=foundation, meter=meter)
-            await _start(closing, running, [running.shredding.service])
+            running.shredding = shredding = Shredding(foundation=foundation, meter=meter)
+            await _start(closing, running, [shredding.service])
+            stages.append(Stage(service=shredding.service, topic=Topic.LIFECYCLE, places=shredding.places))
         if Role.ATTEST in roles:
             signer, ledger = check_attest_settings(settings)
-            running.attesting = Attesting(
+            running.attesting = attesting = Attesting(
                 foundation=foundation, meter=meter, signer=signer, ledger=ledger, models=SERVING
             )
-            await _start(closing, running, [running.attesting.service])
+            await _start(closing, running, [attesting.service])
+            stages.append(Stage(service=attesting.service, topic=Topic.LIFECYCLE, places=attesting.places))
+        watch = Watch(
+            foundation=foundation,
+            stages=stages,
+            stuck_after=settings.stuck_after / 1_000,
+            serving=frozenset(SERVING),
+        )
+        await closing.enter_async_context(running.watched_by(watch))
         yield running
+
+
+def _places(model: ProjectedModel) -> Mapping[Partition, Place]:
+    return lane_places(model.running)
 
 
 async def _start(closing: AsyncExitStack, running: RunningServices, services: Sequence[LaneService]) -> None:

@@ -28,6 +28,8 @@ class Foundation:
     redis: Redis
     kek: KeyEncryptionKey
     key_models: KeyModels
+    ends: AIOKafkaConsumer
+    """Reads committed records and has no group; only its offsets are asked for."""
     clock: Clock
 
     def keyring(self) -> Keyring:
@@ -58,5 +60,6 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             redis=redis,
             kek=kek,
             key_models=KeyModels(redis, installation, ends),
+            ends=ends,
             clock=SystemClock(),
         )

@@ -1,7 +1,7 @@
 """The role `project`: one service per read model, each its own consumer group, each stopped or rebuilt by itself."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
@@ -17,6 +17,7 @@ from eunoe.readmodels.recall import keys as recall_keys
 from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.fold import RecallModel
 from eunoe.readmodels.review import ReviewModel
+from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.subjects import SubjectsModel
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import BEHIND, HEALED, PROJECTED, Meter
@@ -24,6 +25,7 @@ from eunoe.runtime.redis.generations import Generations, GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import Offset, Partition, TenantId
 from eunoe.worker.foundation import Foundation
+from eunoe.worker.freshness import Freshness
 from eunoe.worker.generations import FollowedGenerations
 from eunoe.worker.lanes import LaneService
 from eunoe.worker.prometheus import Reading
@@ -59,6 +61,9 @@ class ProjectedModel:
     tended: Tended | None = None
     measured: Measured | None = None
     feeds: Feeds
+    timed: Meter | None = None
+    """Is told how soon a write is readable here."""
+    fresh: dict[Partition, Freshness] = field(default_factory=dict)
     lanes: dict[Prefix, ProjectorLane[Any]] = field(default_factory=dict)
     following: dict[Partition, FollowedGenerations] = field(default_factory=dict)
 
@@ -103,6 +108,7 @@ class ProjectedModel:
             generation=prefix.generation,
             feeds=self.feeds,
             pace=Pace(batch=base.settings.project_batch),
+            written=self._written(prefix.partition),
         )
         self.lanes[prefix] = lane
         try:
@@ -110,6 +116,11 @@ class ProjectedModel:
         finally:
             if self.lanes.get(prefix) is lane:
                 del self.lanes[prefix]
+
+    def _written(self, partition: Partition) -> Callable[[Sequence[Positioned[Any]]], None] | None:
+        if self.timed is None:
+            return None
+        return self.fresh.setdefault(partition, Freshness(self.timed, self.foundation.clock)).written
 
     async def _tend(self, prefix: Prefix) -> None:
         while self.tended is not None:
@@ -133,8 +144,8 @@ def _one_language(language: str) -> Callable[[TenantId], Analyser]:
     return lambda _: analyser
 
 
-def read_models(foundation: Foundation) -> tuple[ProjectedModel, ...]:
-    """Every read model there is, the foundations of the others first."""
+def read_models(foundation: Foundation, meter: Meter | None = None) -> tuple[ProjectedModel, ...]:
+    """Every read model there is, the foundations of the others first. ``meter`` is told how soon a write is found."""
     redis = foundation.redis
     recall = RecallModel(
         redis=redis,
@@ -149,6 +160,6 @@ def read_models(foundation: Foundation) -> tuple[ProjectedModel, ...]:
         made(model=SubjectsModel(redis)),
         made(model=OutcomesModel(redis)),
         made(model=HistoryModel()),
-        made(model=recall, tended=recall),
+        made(model=recall, tended=recall, timed=meter),
         made(model=review, tended=review, measured=review),
     )

@@ -13,6 +13,7 @@ from eunoe.schemas.ids import Offset, TenantId
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Writing
 from eunoe.worker.foundation import Foundation
+from eunoe.worker.health import Failing, Item
 
 
 class NoPolicy(CallerFault):
@@ -65,15 +66,15 @@ class ControlRules:
         self._snapshot = Snapshot(state.policy, verifiers, state)
         return self._snapshot
 
-    def problems(self) -> Iterator[str]:
+    def failing(self) -> Iterator[Failing]:
         """No policy; secrets that cannot be read, so that their principals' commands end as dead letters."""
         try:
             snapshot = self.current()
         except NoPolicy as none:
-            yield f"control: {none}"
+            yield Failing(Item.CONTROL, "control", str(none))
         else:
             for missing in snapshot.verifiers.missing:
-                yield f"control: a secret is missing: {missing}"
+                yield Failing(Item.CONTROL, "control", f"a secret is missing: {missing}")
 
     async def ended(self) -> None:
         """Returns never; raises what ended the following of ``memory-control``."""

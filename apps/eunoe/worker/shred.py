@@ -1,7 +1,7 @@
 """The role `shred`: on each partition, folds what is due for destruction and writes the tombstones."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,7 +17,8 @@ from eunoe.runtime.metrics import SHRED_OLDEST_SECONDS, SHRED_PENDING, Meter
 from eunoe.schemas.ids import Millis, Partition
 from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation
-from eunoe.worker.lanes import LaneService
+from eunoe.worker.health import Failing, Item
+from eunoe.worker.lanes import LaneService, Place, lane_places
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.together import together
 
@@ -41,6 +42,8 @@ class Shredding:
     clock: Clock | None = None
     service: LaneService = field(init=False)
     running: dict[Partition, Sequence[Destroyer]] = field(default_factory=dict)
+    lanes: dict[Partition, ProjectorLane[Any]] = field(default_factory=dict)
+    """The fold of ``memory-lifecycle``, which says how far this service is."""
     _checking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _checked: tuple[Millis, int] | None = None
 
@@ -69,12 +72,12 @@ class Shredding:
                 tombstones=tombstones,
                 clock=base.clock,
             )
-            self.running[partition] = destroyers
+            self.running[partition], self.lanes[partition] = destroyers, lanes[0]
             try:
                 await together(*(each.run() for each in lanes), *(each.run() for each in destroyers), beats.run())
             finally:
                 if self.running.get(partition) is destroyers:
-                    del self.running[partition]
+                    del self.running[partition], self.lanes[partition]
 
     async def _settle(self) -> int:
         """As `Cleaning.settle`. The partitions that start together ask once. Raises `KeysWouldStay`."""
@@ -111,11 +114,16 @@ class Shredding:
             meter=self.meter,
         )
 
-    def problems(self) -> Iterable[str]:
-        """What is due for so long that somebody should look, one line for each partition."""
+    def failing(self) -> Iterable[Failing]:
+        """What is due for so long that somebody should look."""
         for partition, units, age in self._pending():
             if age > _STUCK_MS:
-                yield f"{NAME} partition {partition}: {units} due to be destroyed, the oldest for {age // 1_000} s"
+                why = f"{units} due to be destroyed, the oldest for {age // 1_000} s"
+                yield Failing(Item.DESTROYING, f"{NAME} partition {partition}", why)
+
+    def places(self) -> Mapping[Partition, Place]:
+        """Where the lanes are (`eunoe.worker.watching.Stage`)."""
+        return lane_places(self.lanes)
 
     def readings(self) -> Iterable[Reading]:
         for partition, units, age in self._pending():

@@ -7,7 +7,7 @@ again with an acquisition, which finds out from the log what became of the last 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -90,17 +90,21 @@ class PartitionDecider:
     keyring: Keyring
     batch: int = 500
     meter: Meter = SILENT
+    at: Callable[[Offset], None] = lambda _: None
+    """Told the next command to be decided: once the partition is acquired, and after each batch."""
 
     async def run(self) -> None:
         """Acquire the partition and decide until something fails or the task is cancelled."""
         self.rules.current()  # without a policy nothing is acquired
         async with self.acquisition.hold(self.partition, self.ledger) as held:
             marks = held.marks
+            self.at(marks.next_input)
             arrivals: asyncio.Queue[Received | Refused] = asyncio.Queue(self.batch)
             fetching = asyncio.create_task(self._keep_fetching(held, arrivals))
             try:
                 while True:
                     marks = await self.decide_batch(held, marks, await _all_of(arrivals, fetching))
+                    self.at(marks.next_input)
                     heed_cancellation()
             finally:
                 fetching.cancel()

@@ -59,11 +59,16 @@ class Sweeper:
     clock: Clock
     publish: Publish
     every: float = 1.0
+    swept_at: float | None = None
+    """When `sweep` last came to its end, at first when `run` began (the event loop's time)."""
+    oldest_due: Millis | None = None
+    """Since when the longest overdue record is due, as of the last look; None where nothing is."""
     _proposed: set[CommandId] = field(default_factory=set)
     _window: int = -1
 
     async def run(self) -> None:
         """Sweep until cancelled. Raises what Redis or Kafka raise: the lane starts again."""
+        self.swept_at = asyncio.get_running_loop().time()
         while True:
             heed_cancellation()
             if not await self.sweep():
@@ -76,10 +81,13 @@ class Sweeper:
             self._window = now // WINDOW_MS
             self._proposed.clear()
         due = await self.ledger.due(now, _AT_ONCE + len(self._proposed))
+        # A request to forget is no record: `oldest_due` measures how far behind expiry is.
+        self.oldest_due = min((each.expires_at for each in due if not isinstance(each, AskedFor)), default=None)
         proposals = [completion(each, now) if isinstance(each, AskedFor) else expiry(each, now) for each in due]
         fresh = [(command, command_id) for command, command_id in proposals if command_id not in self._proposed]
         for command, command_id in fresh[:_AT_ONCE]:
             await self.publish(command, command_id)
             self._proposed.add(command_id)
         await self.ledger.drop_lapsed()
+        self.swept_at = asyncio.get_running_loop().time()
         return len(fresh)

@@ -8,7 +8,7 @@ Redis, a second lane and a repeated call all end the same way: the watermark is 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -84,7 +84,7 @@ class ProjectorLane(Generic[R]):
     """One model's generation on one partition. A second lane on the same does no harm, and no good.
 
     ``feeds``: shared by the lanes of a process, which then read the same partition once; without them the lane reads by
-    itself.
+    itself. ``written`` is told what has become readable, once the lane has been at the end of the log.
     """
 
     def __init__(
@@ -99,7 +99,9 @@ class ProjectorLane(Generic[R]):
         feeds: Feeds | None = None,
         pace: Pace = Pace(),  # noqa: B008  # a frozen value
         client_settings: Mapping[str, Any] = MappingProxyType({}),
+        written: Callable[[Sequence[Positioned[R]]], None] | None = None,
     ) -> None:
+        self._written = written
         self._model = model
         self._partition = partition
         self._log_id = installation.log_id
@@ -197,6 +199,8 @@ class ProjectorLane(Generic[R]):
             records = [each for each in records if each.offset < refused.offset]
             operations = await self._model.fold(self._prefix, records) if records else ()
         self._position = Offset(await self._watermark.move(steps_of(self._position, to, records, operations)))
+        if self._written is not None and self._told and records:
+            self._written(records)
         if problem is not None:
             raise self._stopped(problem)
 

@@ -10,17 +10,18 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
-from eunoe.schemas.ids import Partition
+from eunoe.schemas.ids import Offset, Partition
 
 log = logging.getLogger(__name__)
 
 _POLL_MS = 1_000
+_COMMIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +111,21 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
         except KafkaError:
             return False
         return bool(answered) and partition in self.assignment
+
+    async def commit(self, positions: Mapping[Partition, Offset]) -> bool:
+        """Tell Kafka how far we are on what is ours. False where it did not take that now, in a rebalance say.
+
+        For groups whose lanes go on from somewhere else: the committed offset then only shows in lag tools.
+        """
+        told = {TopicPartition(self._topic, each): positions[each] for each in self.assignment & positions.keys()}
+        try:
+            async with asyncio.timeout(_COMMIT_S):
+                if told:
+                    await self._consumer.commit(told)
+        except (KafkaError, TimeoutError) as error:
+            log.debug("group %s: positions not committed: %s", self._topic, type(error).__name__)
+            return False
+        return True
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         self.joins += 1

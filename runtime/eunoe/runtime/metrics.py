@@ -80,6 +80,69 @@ JOINS: Final = Metric(
     act="Rising without workers coming or going: one of them misses heartbeats; look for a blocked event loop",
     labels=("service",),
 )
+NOT_READY: Final = Metric(
+    name="eunoe_not_ready",
+    kind=Kind.GAUGE,
+    counts="What keeps this worker from being ready, by item of /readyz: how many places fail it",
+    act="Any above 0 for a minute: /readyz of that worker names the places and says why",
+    labels=("item",),
+)
+LAG: Final = Metric(
+    name="eunoe_consumer_lag_offsets",
+    kind=Kind.GAUGE,
+    counts="Offsets from where a service is to the last stable offset of its topic, asked of the broker and not of the "
+    "lane; transaction markers count",
+    act="Growing: `eunoe lag` says which groups; see the runbook lag-grows",
+    labels=("service", "partition"),
+)
+LAG_SECONDS: Final = Metric(
+    name="eunoe_consumer_lag_seconds",
+    kind=Kind.GAUGE,
+    counts="Since when this worker knows of records that a service has not worked on; 0 when it is at the end. After a "
+    "restart it counts anew: `eunoe lag` reads the age from the record itself",
+    act="As for eunoe_consumer_lag_offsets; readers fail closed once a read model lags more than max_read_lag",
+    labels=("service", "partition"),
+)
+UNMOVED_SECONDS: Final = Metric(
+    name="eunoe_partition_unmoved_seconds",
+    kind=Kind.GAUGE,
+    counts="For how long a service stands still on a partition that has records waiting; 0 while it moves or is at the "
+    "end",
+    act="Above stuck_after the worker is not ready and has dumped its stacks to the log; see the runbook "
+    "partition-stuck",
+    labels=("service", "partition"),
+)
+WRITE_TO_READABLE_SECONDS: Final = Metric(
+    name="eunoe_write_to_readable_seconds",
+    kind=Kind.HISTOGRAM,
+    counts="From the append of a command to its fact in `recall`, the oldest of each batch; counts once the model has "
+    "been at the end of the log, and no fact twice",
+    act="Above what agents were promised: eunoe_decide_batch_commands and eunoe_consumer_lag_offsets say which stage "
+    "is the slow one. Needs the clocks of broker and worker to agree",
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 15, 60),
+)
+UNREADABLE_SECONDS: Final = Metric(
+    name="eunoe_write_unreadable_seconds",
+    kind=Kind.GAUGE,
+    counts="Since when the oldest write waits that is not yet known to be readable in a read model: 0 when all are. A "
+    "heartbeat of positions through command, decision and fold; needs no traffic",
+    act="Growing: something on the way stands still; eunoe_consumer_lag_seconds says whether the decider or the model",
+    labels=("model", "partition"),
+)
+SWEEP_DELAY_SECONDS: Final = Metric(
+    name="eunoe_sweep_delay_seconds",
+    kind=Kind.GAUGE,
+    counts="Since when the longest overdue record is due and not yet expired; readers leave it out all the same",
+    act="Above a minute: the decider lags, or refuses the sweeper's proposals; look for not_due and unauthenticated",
+    labels=("partition",),
+)
+SWEEP_IDLE_SECONDS: Final = Metric(
+    name="eunoe_sweep_idle_seconds",
+    kind=Kind.GAUGE,
+    counts="Since when the sweeper of a partition has not finished a look at what is due",
+    act="Above stuck_after the worker is not ready: Redis or Kafka does not answer it",
+    labels=("partition",),
+)
 PROJECTED: Final = Metric(
     name="eunoe_projected_offset",
     kind=Kind.GAUGE,
@@ -193,6 +256,14 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             RESTARTS,
             LANES,
             JOINS,
+            NOT_READY,
+            LAG,
+            LAG_SECONDS,
+            UNMOVED_SECONDS,
+            WRITE_TO_READABLE_SECONDS,
+            UNREADABLE_SECONDS,
+            SWEEP_DELAY_SECONDS,
+            SWEEP_IDLE_SECONDS,
             PROJECTED,
             BEHIND,
             HEALED,

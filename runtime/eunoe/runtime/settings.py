@@ -19,6 +19,7 @@ from eunoe.schemas.ids import PrincipalName
 from eunoe.schemas.topics import USUAL_CLEANING, KeysCleaning, TopicNames, TopicSpec, specs_with
 
 ENVIRONMENT_PREFIX: Final = "EUNOE_"
+_LEAST_STUCK_MS: Final = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ class Settings:
     request_timeout: int = 40_000
     delivery_timeout: int = 30_000
     """How long a producer tries to hand a record to Kafka before it says that the broker is away."""
+    stuck_after: int = 45_000
+    """How long a partition with records waiting may stand still before the worker says that it is stuck."""
     max_read_lag: int = 60_000
     """A reader whose read model is further behind fails closed."""
 
@@ -150,6 +153,7 @@ PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
         "heartbeat_interval": read.duration,
         "request_timeout": read.duration,
         "delivery_timeout": read.duration,
+        "stuck_after": read.duration,
         "max_read_lag": read.duration,
         "http_host": str,
         "http_port": read.count(0, 65_535),
@@ -220,6 +224,10 @@ def _value(name: str, where: str, text: str, folder: Path | None, problems: list
 
 def _together(settings: Settings) -> list[SettingProblem]:
     """What two settings say together."""
+    problems = []
     if settings.heartbeat_interval * 3 > settings.session_timeout:
-        return [SettingProblem("EUNOE_HEARTBEAT_INTERVAL", "must be at most a third of session_timeout")]
-    return []
+        problems.append(SettingProblem("EUNOE_HEARTBEAT_INTERVAL", "must be at most a third of session_timeout"))
+    if settings.stuck_after <= _LEAST_STUCK_MS:
+        what = f"must be longer than PT{_LEAST_STUCK_MS // 1_000}S: a killed broker takes up to 21 s to be usable again"
+        problems.append(SettingProblem("EUNOE_STUCK_AFTER", what))
+    return problems
