@@ -59,8 +59,9 @@ def worker(call: Call, roles: str | None, accept_bad: tuple[str, ...], http_port
 
 async def _can_start(settings: "Settings", roles: "frozenset[Role]") -> None:
     """Say what is missing before Faust does, whose errors are tracebacks."""
-    from eunoe.worker.attest import check_attest_settings, check_erasure_ledger
+    from eunoe.worker.attest import check_attest_settings
     from eunoe.worker.foundation import open_foundation
+    from eunoe.worker.older_log import check_erasure_ledger
     from eunoe.worker.roles import Role
 
     if Role.ATTEST in roles:

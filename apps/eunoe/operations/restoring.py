@@ -19,8 +19,8 @@ from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import Partition
-from eunoe.worker.attest import check_erasure_ledger
 from eunoe.worker.foundation import Foundation, open_foundation
+from eunoe.worker.older_log import check_erasure_ledger
 from eunoe.worker.project import ProjectedModel, read_models
 
 FIRST: Final = (keys.NAME, subjects.NAME)

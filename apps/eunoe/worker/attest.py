@@ -5,21 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.processors.attesting.attester import Attester
 from eunoe.processors.attesting.chain import holding_chain
 from eunoe.processors.attesting.erasure_ledger import ErasureLedger
 from eunoe.processors.attesting.pending import PendingModel
 from eunoe.readmodels.projector import Pace, ProjectorLane
-from eunoe.runtime.errors import LogFault
 from eunoe.runtime.metrics import ATTEST_PENDING, Meter
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
-from eunoe.schemas.codec import EVENTS
-from eunoe.schemas.errors import SchemaError
-from eunoe.schemas.events import Event
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation
@@ -28,24 +22,6 @@ from eunoe.worker.prometheus import Reading
 from eunoe.worker.together import together
 
 NAME: Final = "attest"
-
-
-@dataclass(eq=False)
-class OlderLog(LogFault):
-    """The log lacks a closing event that the erasure ledger knows: it was restored from before it."""
-
-    topic: str
-    partition: Partition
-    offset: int
-    entry: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.topic}[{self.partition}]: offset {self.offset} is not the closing event of entry {self.entry} of "
-            "the erasure ledger. This log was restored from before somebody was forgotten, and nothing may be served "
-            "from it: restore a later one, or have the erasure done again (`eunoe restore`, which comes in a later "
-            "version)"
-        )
 
 
 def check_attest_settings(settings: Settings) -> tuple[Ed25519Signer, ErasureLedger]:
@@ -62,46 +38,6 @@ def check_attest_settings(settings: Settings) -> tuple[Ed25519Signer, ErasureLed
     if settings.attest_key is None or settings.erasure_ledger is None:
         raise SettingsError(tuple(missing))
     return control_signer(settings.attest_key), ErasureLedger(settings.erasure_ledger)
-
-
-async def check_erasure_ledger(settings: Settings, foundation: Foundation) -> None:
-    """Whether the log holds the last closing event of each partition that the ledger knows. Raises `OlderLog`.
-
-    Asked by every worker that has a ledger, before it serves anything (DESIGN §5).
-    """
-    if settings.erasure_ledger is None:
-        return
-    installation = foundation.installation
-    last = ErasureLedger(settings.erasure_ledger).last(installation.log_id)
-    if not last:
-        return
-    topic = installation.topic(Topic.LIFECYCLE)
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=settings.kafka,
-        isolation_level="read_committed",
-        enable_auto_commit=False,
-        auto_offset_reset="none",
-    )
-    try:
-        await consumer.start()
-        for partition, entry in last.items():
-            place = TopicPartition(topic, partition)
-            event = None
-            if entry.offset < (await consumer.end_offsets([place]))[place]:
-                consumer.assign([place])
-                consumer.seek(place, entry.offset)
-                event = _decoded((await consumer.getone(place)).value)
-            if event is None or event.header.event_id != entry.event_id:
-                raise OlderLog(topic, partition, entry.offset, entry.number)
-    finally:
-        await consumer.stop()
-
-
-def _decoded(value: bytes | None) -> Event | None:
-    try:
-        return EVENTS.decode(value or b"")
-    except SchemaError:
-        return None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -17,12 +17,13 @@ from eunoe.runtime.metrics import CONTROL_OFFSET, NOT_READY, SILENT, Meter
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
-from eunoe.worker.attest import Attesting, check_attest_settings, check_erasure_ledger
+from eunoe.worker.attest import Attesting, check_attest_settings
 from eunoe.worker.blocked import watched_loop
 from eunoe.worker.decide import Deciding
 from eunoe.worker.foundation import Foundation, open_foundation
 from eunoe.worker.health import NOT_STARTED, Failing, Item
 from eunoe.worker.lanes import LaneService, Place, lane_places
+from eunoe.worker.older_log import check_erasure_ledger
 from eunoe.worker.project import SERVING, ProjectedModel, read_models
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.roles import ALL, Accepted, Role
@@ -139,14 +140,17 @@ async def running_services(
     accepted: Accepted | None = None,
     meter: Meter = SILENT,
     limit: BadRecordLimit = _LIMIT,
+    older_log: bool = False,
 ) -> AsyncIterator[RunningServices]:
     """The services of ``roles``, started; stopped at the end of the block, leaving their groups.
 
-    Raises what `open_foundation` raises, `OlderLog` for a restored log, and what a secret does that cannot be read.
+    ``older_log``: from a log that lacks erasures too, for a restore that has them done again. Raises what
+    `open_foundation` raises, `OlderLog` for a restored log, and what a secret does that cannot be read.
     """
     async with AsyncExitStack() as closing:
         foundation = await closing.enter_async_context(open_foundation(settings))
-        await check_erasure_ledger(settings, foundation)
+        if not older_log:
+            await check_erasure_ledger(settings, foundation)
         rules = await closing.enter_async_context(following(foundation))
         running = RunningServices(foundation=foundation, rules=rules)
         stages: list[Stage] = []

@@ -194,6 +194,13 @@ class MemoryProducer:
         pseudonym, hashed = await self._person(tenant, subject, asked)
         return await self._send(ForgetSubject(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
 
+    async def forget_pseudonym(self, tenant: TenantId, subject: Pseudonym, asked: Asked = ALONE) -> Sent:
+        """As `forget_subject`, for whoever knows the person by pseudonym alone."""
+        checks.name("tenant", tenant)
+        check_asked(asked)
+        hashed = (await self._keys.tenant(tenant)).idempotency_hash(_key_of(asked))
+        return await self._send(ForgetSubject(tenant=tenant, subject=subject, idempotency=hashed), asked)
+
     async def readmit_subject(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
         pseudonym, hashed = await self._person(tenant, subject, asked)
         return await self._send(ReadmitSubject(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)

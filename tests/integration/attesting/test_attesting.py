@@ -9,16 +9,24 @@ import pytest
 from eunoe.client.memory import Memory
 from eunoe.client.receipts import receipts_of, receipts_until
 from eunoe.crypto.receipts import BadReceipt, receipt_document, verified_statement
-from eunoe.processors.attesting.erasure_ledger import ErasureLedger
+from eunoe.operations.forgetting_again import ForgottenAgain, NotForgottenAgain, forget_again
+from eunoe.processors.attesting.erasure_ledger import RESTORING, Closing, ErasureLedger
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import Settings, SettingsError
-from eunoe.schemas.ids import EventId, Offset, Partition, TenantId, new_id
+from eunoe.schemas.ids import EventId, Offset, Partition, PrincipalName, Pseudonym, TenantId, new_id
 from eunoe.schemas.receipts import FIRST, WORDING, Stage, receipt_hash
-from eunoe.worker.attest import OlderLog
 from eunoe.worker.embedded import RunningServices, running_services
+from eunoe.worker.older_log import OlderLog, RestoreUnfinished
 from eunoe.worker.roles import Role
 
 ACME = TenantId("acme")
+WRITE: dict[str, Any] = {
+    "tenant": "acme",
+    "agent": "bot",
+    "purposes": ["support"],
+    "source": {"kind": "user_explicit", "uri": "crm://1"},
+    "ttl": "P30D",
+}
 SCOPE: dict[str, Any] = {"tenant": "acme", "agent": "bot", "purpose": "support"}
 
 
@@ -143,10 +151,61 @@ async def test_a_log_from_before_a_forgetting_is_refused(
     ledger = ErasureLedger(settings.erasure_ledger)
     async with running_services(settings, frozenset({Role.PROJECT})):
         pass
-    await asyncio.to_thread(ledger.append, log_id, Partition(0), Offset(40_000), EventId(new_id()))
+    await asyncio.to_thread(ledger.append, log_id, closing_that_is_lost(Pseudonym("0" * 32)))
     with pytest.raises(OlderLog, match="restored from before"):
         async with running_services(settings, frozenset({Role.PROJECT})):
             pass
+
+
+def closing_that_is_lost(subject: Pseudonym) -> Closing:
+    """What the ledger says of an event that the restored log does not have."""
+    return Closing(
+        partition=Partition(0),
+        offset=Offset(40_000),
+        event_id=EventId(new_id()),
+        tenant=ACME,
+        subject=subject,
+        generation=1,
+    )
+
+
+async def test_who_was_forgotten_after_the_backup_is_forgotten_again_before_anything_is_served(
+    settings: Settings,
+) -> None:
+    assert settings.erasure_ledger is not None
+    ledger = ErasureLedger(settings.erasure_ledger)
+    officer = replace(settings, principal=PrincipalName("dev-officer"))
+    async with running_services(settings) as services, Memory.connect(settings) as memory:
+        await services.ready()
+        for subject in ("tobias", "maren"):
+            await remember(memory, subject, f"{subject} likes kittiwakes.")
+        keys = await memory.keyring.tenant(ACME)
+        log_id = memory.installation.log_id
+    assert await forget_again(officer, empty_redis=False) == ForgottenAgain()
+    for pseudonym in (keys.pseudonym("tobias"), keys.pseudonym("nobody")):
+        ledger.append(log_id, closing_that_is_lost(pseudonym))
+    with pytest.raises(OlderLog, match="--forget-again"):
+        async with running_services(settings):
+            pass
+    # Killed after it had begun: nothing is served before it has come to its end.
+    ledger.mark(log_id, RESTORING)
+    with pytest.raises(RestoreUnfinished):
+        async with running_services(settings):
+            pass
+    with pytest.raises(NotForgottenAgain, match="only asked for"):
+        await forget_again(settings, empty_redis=False)
+    with pytest.raises(RestoreUnfinished):
+        async with running_services(settings):
+            pass
+    done = await forget_again(officer, empty_redis=False)
+    assert done == ForgottenAgain(missing=2, forgotten=1, settled=1)
+    async with running_services(settings) as services, Memory.connect(settings) as memory:
+        await services.ready()
+        (left,) = (await memory.search("kittiwakes", **SCOPE)).records
+        assert left.statement == "maren likes kittiwakes."
+        again = await memory.remember("Back.", subject="tobias", **WRITE)
+        assert again.reason == "subject_closed"
+    assert await forget_again(officer, empty_redis=False) == ForgottenAgain()
 
 
 async def test_the_role_says_what_it_needs(settings: Settings) -> None:

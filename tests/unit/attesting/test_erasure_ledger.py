@@ -5,14 +5,32 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.processors.attesting.erasure_ledger import BrokenErasureLedger, ErasureLedger
-from eunoe.schemas.ids import EventId, LogId, Offset, Partition, new_id
+from eunoe.processors.attesting.erasure_ledger import (
+    SETTLED,
+    RESTORED,
+    RESTORING,
+    BrokenErasureLedger,
+    Closing,
+    ErasureLedger,
+)
+from eunoe.schemas.ids import EventId, LogId, Offset, Partition, Pseudonym, TenantId, new_id
 
 LOG = LogId(new_id())
 
 
-def append(path: Path, partition: int, offset: int, event: str, log: LogId = LOG) -> int:
-    return ErasureLedger(path).append(log, Partition(partition), Offset(offset), EventId(event)).number
+def closing(partition: int, offset: int, event: str, person: str) -> Closing:
+    return Closing(
+        partition=Partition(partition),
+        offset=Offset(offset),
+        event_id=EventId(event),
+        tenant=TenantId("acme"),
+        subject=Pseudonym(person),
+        generation=1,
+    )
+
+
+def append(path: Path, partition: int, offset: int, event: str, log: LogId = LOG, person: str = "") -> int:
+    return ErasureLedger(path).append(log, closing(partition, offset, event, person or event)).number
 
 
 def test_entries_are_numbered_and_an_event_is_entered_once(tmp_path: Path) -> None:
@@ -28,13 +46,33 @@ def test_entries_are_numbered_and_an_event_is_entered_once(tmp_path: Path) -> No
     assert (path.stat().st_mode & 0o777) == 0o600
 
 
-def test_the_last_entry_of_each_partition_is_that_of_its_highest_offset(tmp_path: Path) -> None:
+def test_what_a_log_must_hold_is_the_last_closing_of_each_person(tmp_path: Path) -> None:
     path = tmp_path / "erasures.jsonl"
     for partition, offset, event in ((0, 9, "a"), (0, 5, "b"), (1, 3, "c")):
         append(path, partition, offset, event)
     append(path, 0, 70, "d", LogId(new_id()))
-    found = ErasureLedger(path).last(LOG)
-    assert {partition: each.event_id for partition, each in found.items()} == {0: "a", 1: "c"}
+    found = ErasureLedger(path).standing(LOG)
+    assert {partition: each.event_id for partition, each in found.highest.items()} == {0: "a", 1: "c"}
+    assert not found.restoring
+    # Forgotten again in a restored log that ended before offset 9: the new closing is what counts.
+    append(path, 0, 7, "a-again", person="a")
+    found = ErasureLedger(path).standing(LOG)
+    assert {partition: each.event_id for partition, each in found.highest.items()} == {0: "a-again", 1: "c"}
+    ErasureLedger(path).append(LOG, closing(1, 3, "c", "c"), SETTLED)
+    assert set(ErasureLedger(path).standing(LOG).highest) == {0}
+
+
+def test_a_restore_that_was_begun_and_not_finished_is_known(tmp_path: Path) -> None:
+    ledger = ErasureLedger(tmp_path / "erasures.jsonl")
+    ledger.mark(LOG, RESTORING)
+    assert ledger.standing(LOG).restoring
+    assert not ledger.standing(LogId(new_id())).restoring
+    append(ledger.path, 0, 7, "a")
+    assert ledger.standing(LOG).restoring
+    ledger.mark(LOG, RESTORED)
+    assert not ledger.standing(LOG).restoring
+    ledger.mark(LOG, RESTORING)
+    assert ledger.standing(LOG).restoring
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from eunoe.processors.attesting.chain import ReceiptChain
-from eunoe.processors.attesting.erasure_ledger import ErasureLedger
+from eunoe.processors.attesting.erasure_ledger import Closing, ErasureLedger
 from eunoe.processors.attesting.key_log import KeyLog, keys_of, read_keys
 from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending, proved
 from eunoe.processors.attesting.redis_files import rewritten
@@ -131,8 +131,15 @@ class Attester:
             await self._scanned(each, proofs[each.offset], found, control, still)
 
     async def _logical(self, erasure: Erasure, proof: _Proof) -> None:
-        where = (self.installation.log_id, self.partition, erasure.offset, erasure.event_id)
-        entry = await asyncio.to_thread(self.ledger.append, *where)
+        closing = Closing(
+            partition=self.partition,
+            offset=erasure.offset,
+            event_id=erasure.event_id,
+            tenant=erasure.tenant,
+            subject=erasure.subject,
+            generation=erasure.generation,
+        )
+        entry = await asyncio.to_thread(self.ledger.append, self.installation.log_id, closing)
         positions = {each: await self._position(each) for each in self.models}
         if min(positions.values(), default=0) <= erasure.offset:
             proof.closed_everywhere = None

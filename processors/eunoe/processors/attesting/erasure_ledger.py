@@ -1,8 +1,12 @@
 """The erasure ledger: closed generations, numbered and hash-chained, in a file outside the cluster (DESIGN §5).
 
 A restored Kafka has forgotten the forgetting; this file has not. One JSON object a line, appended under a lock and
-flushed to the disk before anybody is told that a person is forgotten. It names no person: a partition, an offset and
-an event id say which closing event is meant.
+flushed to the disk before anybody is told that a person is forgotten. A partition, an offset and an event id say which
+closing event is meant; tenant and pseudonym, whom to forget again where a restored log lacks it. The pseudonym is an
+HMAC under the tenant's key: nobody learns a name from it.
+
+Two lines frame a restore that forgets again: `RESTORING` before the first of them, `RESTORED` after the last. Without
+the second, some of the missing ones may not have been forgotten again, and nothing may be served.
 """
 
 import fcntl
@@ -13,23 +17,44 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from eunoe.runtime.errors import LogFault
-from eunoe.schemas.ids import EventId, LogId, Offset, Partition
+from eunoe.schemas.ids import EventId, LogId, Offset, Partition, Pseudonym, TenantId
 
 _FIRST: Final = "0" * 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErasureEntry:
-    """``number`` counts from 1; ``previous`` is the SHA-256 of the line before, in hex."""
+CLOSED: Final = "closed"
+SETTLED: Final = "settled"
+RESTORING: Final = "restoring"
+RESTORED: Final = "restored"
 
-    number: int
-    log_id: LogId
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """A closing event: where it lies, and who was forgotten."""
+
     partition: Partition
     offset: Offset
     event_id: EventId
+    tenant: TenantId
+    subject: Pseudonym
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureEntry:
+    """``number`` counts from 1; ``previous`` is the SHA-256 of the line before, in hex.
+
+    ``kind``: `CLOSED`; `SETTLED`, where a restored log needs nothing more; `RESTORING` or `RESTORED`. ``closing`` of
+    the first two.
+    """
+
+    number: int
+    log_id: LogId
+    kind: str
+    closing: Closing | None
     previous: str
 
     @property
@@ -52,6 +77,25 @@ class BrokenErasureLedger(LogFault):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """``restoring``: a restore was begun and not finished. ``newest``: the last closing of each forgotten person."""
+
+    restoring: bool
+    newest: tuple[ErasureEntry, ...]
+
+    @property
+    def highest(self) -> Mapping[Partition, Closing]:
+        """The closing of the highest offset in each partition: a log that holds it holds those before it."""
+        found: dict[Partition, Closing] = {}
+        for each in self.newest:
+            closing = each.closing
+            assert closing is not None
+            if closing.partition not in found or closing.offset > found[closing.partition].offset:
+                found[closing.partition] = closing
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class ErasureLedger:
     """The file at ``path``. Every process that erases for one installation uses the same one."""
@@ -66,36 +110,40 @@ class ErasureLedger:
             return ()
         return tuple(_checked(self.path, content))
 
-    def append(self, log_id: LogId, partition: Partition, offset: Offset, event_id: EventId) -> ErasureEntry:
+    def append(self, log_id: LogId, closing: Closing, kind: str = CLOSED) -> ErasureEntry:
         """The entry of this closing event, written and flushed to the disk; the one that is there already, if it is.
 
         Raises `BrokenErasureLedger`, ``OSError``.
         """
+        return self._write(log_id, kind, closing)
+
+    def mark(self, log_id: LogId, kind: str) -> ErasureEntry:
+        """`RESTORING` or `RESTORED`, written and flushed to the disk."""
+        return self._write(log_id, kind, None)
+
+    def standing(self, log_id: LogId) -> "Standing":
+        """What must be true of this log. Raises `BrokenErasureLedger`."""
+        newest: dict[tuple[TenantId, Pseudonym], ErasureEntry] = {}
+        restoring = False
+        for each in self.entries():
+            if each.log_id != log_id:
+                continue
+            restoring = each.kind == RESTORING or (restoring and each.kind != RESTORED)
+            if each.closing is not None:
+                newest[each.closing.tenant, each.closing.subject] = each
+        return Standing(restoring=restoring, newest=tuple(each for each in newest.values() if each.kind == CLOSED))
+
+    def _write(self, log_id: LogId, kind: str, closing: Closing | None) -> ErasureEntry:
         with self._locked() as file:
             found = tuple(_checked(self.path, _whole(file)))
             for each in found:
-                if (each.log_id, each.event_id) == (log_id, event_id):
+                if closing is not None and (each.log_id, each.kind, each.closing) == (log_id, kind, closing):
                     return each
-            entry = ErasureEntry(
-                number=len(found) + 1,
-                log_id=log_id,
-                partition=partition,
-                offset=offset,
-                event_id=event_id,
-                previous=_hash(found[-1].line) if found else _FIRST,
-            )
+            previous = _hash(found[-1].line) if found else _FIRST
+            entry = ErasureEntry(number=len(found) + 1, log_id=log_id, kind=kind, closing=closing, previous=previous)
             os.write(file, entry.line + b"\n")
             os.fsync(file)
             return entry
-
-    def last(self, log_id: LogId) -> Mapping[Partition, ErasureEntry]:
-        """The entry of the highest offset in each partition of this log: what a log that is not an older one holds."""
-        highest: dict[Partition, ErasureEntry] = {}
-        for each in self.entries():
-            known = highest.get(each.partition)
-            if each.log_id == log_id and (known is None or each.offset > known.offset):
-                highest[each.partition] = each
-        return highest
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -131,13 +179,18 @@ def _checked(path: Path, content: bytes) -> Iterator[ErasureEntry]:
         raise BrokenErasureLedger(path, len(lines) + 1, "the last line is not whole")
     for number, line in enumerate(lines, start=1):
         try:
-            entry = ErasureEntry(**json.loads(line))
-        except (ValueError, TypeError):
+            entry = _entry(json.loads(line))
+        except (ValueError, TypeError, KeyError, AttributeError):
             raise BrokenErasureLedger(path, number, "is no entry") from None
         if entry.number != number or entry.previous != previous or entry.line != line:
             raise BrokenErasureLedger(path, number, "does not follow the line before")
         previous = _hash(line)
         yield entry
+
+
+def _entry(fields: dict[str, Any]) -> ErasureEntry:
+    closing = fields.pop("closing")
+    return ErasureEntry(**fields, closing=None if closing is None else Closing(**closing))
 
 
 def _hash(line: bytes) -> str:

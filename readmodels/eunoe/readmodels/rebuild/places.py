@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
 
 from redis.asyncio import Redis
 
@@ -11,9 +10,8 @@ from eunoe.readmodels.store import answers
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.generations import Generations, GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.unlinking import unlink_all
 from eunoe.schemas.ids import Partition
-
-_STEP: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +60,10 @@ class Places:
     async def remove(self, prefixes: Sequence[Prefix]) -> int:
         """Retire these generations and unlink what they hold, in small steps. Returns how many keys went."""
         gone = 0
-        client: Any = self.redis
         with answers("removing a generation"):
             for prefix in prefixes:
                 await self.store.retire(prefix)
             for prefix in prefixes:
-                keys: list[bytes] = []
-                async for key in client.scan_iter(match=f"{prefix}*", count=1_000):
-                    if key != prefix.watermark.encode():
-                        keys.append(key)
-                    if len(keys) == _STEP:
-                        gone += int(await client.unlink(*keys))
-                        keys.clear()
-                if keys:
-                    gone += int(await client.unlink(*keys))
+                mark = prefix.watermark.encode()
+                gone += await unlink_all(self.redis, f"{prefix}*", mark.__eq__)
         return gone
