@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from eunoe.processors.attesting.erasure_ledger import (
-    SETTLED,
     RESTORED,
     RESTORING,
+    SETTLED,
     BrokenErasureLedger,
     Closing,
     ErasureLedger,
