@@ -67,12 +67,12 @@ class Lexicon:
     """Phrases by meaning; a meaning is a bit. Never changes after it was made."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.commanding = vocabulary.commanding
+        self._commanding, self._wishing = vocabulary.commanding, vocabulary.wishing
         self._kinds = vocabulary.kinds
-        self._roots, self._commanded = _Node(), _Node()
+        self._roots, self._told = _Node(), _Node()
         keys: set[str] = set(vocabulary.kinds)
         for sequence, mask in vocabulary.phrases.items():
-            node = self._commanded if sequence.commanding else self._roots
+            node = self._told if sequence.commanding else self._roots
             for each in sequence.words:
                 node = node.at(each)
             node.mask |= mask
@@ -121,7 +121,6 @@ class Lexicon:
 
     def phrases(self, words: Words, tokens: list[str]) -> list[Hit]:
         """Every phrase in the words, by first word."""
-        commanding = self.commanding
         found: list[Hit] = []
         for at, word in enumerate(words):
             if word is None:
@@ -129,15 +128,19 @@ class Lexicon:
             alone = word.alone
             for node in word.starts:
                 _below(node, words, at, at + 1, found)
-            if (word.told_alone or word.told) and (
-                at == 0 or not tokens[at - 1].isalnum() or tokens[at - 1] in commanding
-            ):
+            if (word.told_alone or word.told) and self._commanded_at(tokens, at):
                 alone |= word.told_alone
                 for node in word.told:
                     _below(node, words, at, at + 1, found)
             if alone:
                 found.append((at, at + 1, alone))
         return found
+
+    def _commanded_at(self, tokens: list[str], at: int) -> bool:
+        """Whether a command may begin at the word."""
+        if at == 0 or not tokens[at - 1].isalnum():
+            return True
+        return tokens[at - 1] in self._commanding and (at == 1 or tokens[at - 2] not in self._wishing)
 
     def _affixed(self, token: str) -> tuple[str, ...]:
         stems = [self._stems[token[:end]] for end in range(_HEAD, len(token) + 1) if token[:end] in self._stems]
@@ -149,7 +152,7 @@ class Lexicon:
     def _word(self, keys: tuple[str, ...]) -> Word:
         keys = (*keys, *sorted({kind for each in keys for kind in self._kinds.get(each, ())}))
         starts = [self._roots.below[each] for each in keys if each in self._roots.below]
-        told = [self._commanded.below[each] for each in keys if each in self._commanded.below]
+        told = [self._told.below[each] for each in keys if each in self._told.below]
         return Word(
             keys,
             _union(_all(each) for each in (*starts, *told)),

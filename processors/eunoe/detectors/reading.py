@@ -19,6 +19,7 @@ _ADDRESS: Final = re.compile(
     r"(?:https?://|www\.)[!-~]*[a-z0-9/]|[a-z0-9._+%-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+|(?<![a-z0-9])[a-z0-9-]+(?:\.[a-z0-9-]+)*"
     r"\.(?:example|com|net|org|io|ru|xyz|info|site|top|biz|dev|cn|app)(?![a-z0-9])(?:/[!-~]*[a-z0-9/])?"
 )
+_PHONE: Final = re.compile(r"\+[0-9](?:[ ()/-]{0,2}[0-9]){7,14}")
 _FIELD: Final = re.compile(r"(?<![a-z0-9])[a-z][a-z0-9]*_[a-z0-9_]+")
 _DOT_INSIDE: Final = re.compile(r"\.[a-z]")
 _ENDS: Final = frozenset(".;!?")
@@ -56,6 +57,8 @@ def tokens_of(folded: str, lexicon: Lexicon) -> list[str]:
     """Words and punctuation in order; an address and a field's name are one each."""
     if "@" in folded or "://" in folded or _DOT_INSIDE.search(folded):
         folded = _ADDRESS.sub(f" {ADDRESS} ", folded)
+    if "+" in folded:
+        folded = _PHONE.sub(f" {ADDRESS} ", folded)
     if "_" in folded:
         folded = _FIELD.sub(f" {FIELD} ", folded)
     if " - " in folded:

@@ -175,7 +175,10 @@ def _told(vocabulary: Vocabulary) -> Told:
         mention=bit("mention"),
         order=_any(("send", "reveal", "skip", "disregard", "grant", "approve", "order", "pretend"), vocabulary),
         covers=(
-            (_any(("idle", "lift", "skip", "disregard", "without", "autoapprove"), vocabulary), bit("prohibit")),
+            (
+                _any(("idle", "lift", "skip", "disregard", "without", "autoapprove", "hide", "exemption"), vocabulary),
+                bit("prohibit"),
+            ),
             (bit("always"), bit("until")),
             (bit("prohibit"), bit("may")),
             (bit("idle"), bit("past")),

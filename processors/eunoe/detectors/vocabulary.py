@@ -1,7 +1,8 @@
 """The words that rules are made of: `rules/vocabulary.toml`, by meaning and language.
 
 A meaning ("send", "always", "password") has phrases in each language, so a rule made of meanings holds in all of them.
-How to write a phrase: `eunoe.detectors.phrases`. `[commanding]` are the words behind which a command may begin.
+How to write a phrase: `eunoe.detectors.phrases`. `[commanding]` are the words behind
+which a command may begin; behind one of `[wishing]` and one of those none does ("wants to").
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,6 +37,7 @@ class Vocabulary:
     phrases: Mapping[Sequence, int]
     kinds: Mapping[str, frozenset[str]]
     commanding: frozenset[str]
+    wishing: frozenset[str]
     languages: frozenset[str]
 
     def bit(self, meaning: str) -> int:
@@ -48,7 +50,7 @@ def read_vocabulary(file: str, data: bytes) -> Vocabulary:
     report = opened(file, data)
     root = Table(report, (), report.source.values)
     version = root.integer("version", 1)
-    commanding = _phrases(root.table("commanding"))
+    commanding, wishing = (_words(root.table(name, required=False)) for name in ("commanding", "wishing"))
     meanings: list[str] = []
     phrases: dict[Sequence, int] = {}
     languages: set[str] = set()
@@ -70,9 +72,14 @@ def read_vocabulary(file: str, data: bytes) -> Vocabulary:
         meanings=tuple(meanings),
         phrases=phrases,
         kinds={word: frozenset(found) for word, found in kinds.items()},
-        commanding=frozenset(fold(word).strip() for words in commanding.values() for word in words),
+        commanding=commanding,
+        wishing=wishing,
         languages=frozenset(languages),
     )
+
+
+def _words(table: Table) -> frozenset[str]:
+    return frozenset(fold(word).strip() for words in _phrases(table).values() for word in words)
 
 
 def _sequences(table: Table, name: str) -> Iterator[tuple[str, Sequence]]:
