@@ -177,7 +177,11 @@ async def test_a_sweeper_that_hangs_fails_readiness(settings: Settings, monkeypa
         assert (reading(services, "eunoe_sweep_idle_seconds", "0") or 0) < 2
         hung.set()
         both = ["decide partition 0", "decide partition 1"]
-        await until(lambda: failed(services).get(Item.SWEEPING) == both)
+
+        async def both_failed() -> bool:
+            return failed(services).get(Item.SWEEPING) == both
+
+        await until(both_failed)
         hung.clear()
         gate.set()
         await services.ready(20)
