@@ -1,7 +1,8 @@
 """What the detectors catch of the project's own corpus, and how long they look.
 
-Two halves: the rules were written against one; the other was written by somebody who had not seen them, and only its
-counts are ever looked at. A text counts as caught when any class is found, but `personal_data`, which policy allows.
+The rules were written against one part; two others were written by people who had not seen them, and only their counts
+are ever looked at. Those of the earlier one were looked at while rules were changed, so it is the later one that tells.
+A text counts as caught when any class is found, but `personal_data`, which policy allows.
 """
 
 import json
@@ -20,9 +21,14 @@ from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Sensitivity, SourceKind
 
 WRITTEN_AGAINST: Final = "written_against"
-HELD_OUT: Final = "held_out"
+EARLIER: Final = "held_out"
+HELD_OUT: Final = "held_out_2"
 _ALLOWED: Final = "personal_data"
-_NAMES: Final = {WRITTEN_AGAINST: "the half the rules were written against", HELD_OUT: "the blind half"}
+_NAMES: Final = {
+    WRITTEN_AGAINST: "written against",
+    EARLIER: "blind, looked at before",
+    HELD_OUT: "blind",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +54,9 @@ def corpus(half: str) -> tuple[Case, ...]:
 
 
 def measure(policy: Policy, rounds: int) -> Findings:
-    """The confusion tables of both halves, and the time for one candidate over ``rounds`` rounds."""
+    """The confusion tables of all parts, and the time for one candidate over ``rounds`` rounds."""
     detectors = load_detectors()
-    halves = {half: corpus(half) for half in (WRITTEN_AGAINST, HELD_OUT)}
+    halves = {half: corpus(half) for half in _NAMES}
     found = {half: [_caught(detectors, policy, each) for each in cases] for half, cases in halves.items()}
     bars: list[Bar] = []
     rows: list[tuple[Cell, ...]] = []
@@ -78,7 +84,7 @@ def measure(policy: Policy, rounds: int) -> Findings:
         notes=(
             "Caught: any class but personal_data was found. What a source is worth is not counted in: untrusted ones "
             "wait for a person whatever their text says.",
-            "Of the blind half only counts are shown, here and to whoever writes rules.",
+            "Of the blind parts only counts are shown, here and to whoever writes rules.",
         ),
     )
 
