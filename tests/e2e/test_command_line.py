@@ -128,7 +128,7 @@ def test_what_is_remembered_is_found_corrected_and_forgotten(eunoe: Eunoe) -> No
     assert second.code == 0
     assert eunoe.found("delivery", "--after", second.document["token"]) == ["Prefers delivery before noon."]
 
-    history = eunoe.json("history", first["memory_id"], "--tenant", "acme").document
+    history = eunoe.json("history", first["memory_id"], *SCOPE).document
     assert [each["kind"] for each in history["entries"]] == ["MemoryAccepted", "MemorySuperseded"]
 
     refused = eunoe.json("forget", "--tenant", "acme", "--subject", "customer-17")

@@ -75,10 +75,10 @@ async def test_correction_supersedes(people: People) -> None:
     assert statements(found) == ["Drinks tea in the morning."]
 
     async def told() -> bool:
-        return len((await people.agent.history("acme", str(first.memory_id))).entries) == 2
+        return len((await people.reviewer.history("acme", str(first.memory_id))).entries) == 2
 
     await until(told)
-    entries = (await people.agent.history("acme", str(first.memory_id))).entries
+    entries = (await people.reviewer.history("acme", str(first.memory_id))).entries
     assert [each.version for each in entries] == [1, 2]
 
 
@@ -109,7 +109,7 @@ async def test_expired_and_over_budget_not_returned(people: People) -> None:
     await until(gone)
 
     async def swept() -> bool:
-        entries = (await people.agent.history("acme", str(short.memory_id))).entries
+        entries = (await people.reviewer.history("acme", str(short.memory_id))).entries
         return [each.kind for each in entries][-1:] == ["MemoryExpired"]
 
     await until(swept)
@@ -130,7 +130,7 @@ async def test_log_restores_state(people: People, redis_client: Redis) -> None:
     before = await people.agent.search("speaks", after=forgotten.token, **ASK)
     assert statements(before) == ["Speaks Portuguese."]
     assert await flush_installation(redis_client, people.platform.installation.log_id) > 0
-    settings = replace(people.platform.settings, principal=PrincipalName("dev-agent"))
+    settings = replace(people.platform.settings, principal=PrincipalName("dev-officer"))
     async with running_services(people.platform.settings), Memory.connect(settings) as again:
         # The token outlives the read model: waiting for it waits until the log is folded that far again.
         after = await again.search("speaks", after=forgotten.token, timeout=60, **ASK)

@@ -83,14 +83,15 @@ async def test_why_inspect_and_traces_answer_for_a_record(people: People) -> Non
     outside = [await eunoe("why", each, "--query", "delivery", *SCOPE[:-1], "billing") for each in (old, waiting)]
     assert [(code, why["because"], why["terms"]) for code, why in outside] == [(1, "not_found", [])] * 2
 
-    code, held = await eunoe("inspect-memory", "--tenant", "acme", "--subject", "anna", "--class", "long_term")
+    code, held = await eunoe("inspect-memory", *SCOPE, "--subject", "anna", "--class", "long_term")
     assert (code, [each["memory_id"] for each in held["records"]]) == (0, [new, old])
     first = held["records"][1]
     assert (first["version"], first["source_uri"], first["trust"], first["confirmation"], first["status"]) == (
         *(2, "crm://1", "asserted", "confirmed"),
         "active",
     )
-    assert (await eunoe("inspect-memory", "--tenant", "acme", "--status", "quarantined"))[0] == 1
+    assert (await eunoe("inspect-memory", *SCOPE, "--status", "quarantined"))[0] == 1
+    assert (await eunoe("inspect-memory", "--tenant", "acme"))[0] == 2
     code, held = await eunoe("inspect-memory", "--tenant", "acme", "--status", "quarantined", by="dev-reviewer")
     assert [each["memory_id"] for each in held["records"]] == [waiting]
 

@@ -189,11 +189,11 @@ async def why(at: Place) -> object:
 
 
 async def inspect(at: Place) -> object:
-    return await at.people.agent.inspect(tenant=at.tenant)
+    return await at.people.agent.inspect(**at.ask)
 
 
 async def history(at: Place) -> object:
-    return await at.people.agent.history(at.tenant, at.memory("found"))
+    return await at.people.agent.history(memory_id=at.memory("found"), **at.ask)
 
 
 async def outcome(at: Place) -> object:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from eunoe.client.no_memory import NoMemory
     from eunoe.readmodels.history_reader import History
     from eunoe.readmodels.recall.result import SearchResult
-    from eunoe.schemas.ids import Millis
     from eunoe.schemas.outcomes import Outcome
 
 InstantType = Instant
@@ -98,17 +97,22 @@ def _no_outcome(command_id: str, letters: "tuple[Letter, ...]") -> str:
 @click.command()
 @click.argument("memory_id")
 @tenant_option
+@click.option("--agent", help="Who asks; not needed by whoever may review or operate.")
+@click.option("--purpose", help="What for; not needed by whoever may review or operate.")
 @click.option("--as-of", type=Instant(), help="As it was known then.")
 @common
-def history(call: Call, memory_id: str, tenant: str, as_of: "Millis | None") -> None:
-    """How MEMORY_ID came to be what it is. Exits 1 where nothing is known of it."""
-    found = run(_history(call, tenant, memory_id, as_of))
-    call.show(history_document(found) | {"as_of": instant(as_of)}, lambda: history_table(found))
+def history(call: Call, memory_id: str, **given: Any) -> None:
+    """How MEMORY_ID came to be what it is. Exits 1 where nothing is known of it.
+
+    Nothing is known to whoever could not read it in this scope, and may neither review nor operate.
+    """
+    found = run(_history(call, memory_id, given))
+    call.show(history_document(found) | {"as_of": instant(given["as_of"])}, lambda: history_table(found))
     raise SystemExit(Exit.SUCCESS if found.entries else Exit.REFUSED)
 
 
-async def _history(call: Call, tenant: str, memory_id: str, as_of: "Millis | None") -> "History":
+async def _history(call: Call, memory_id: str, given: dict[str, Any]) -> "History":
     from eunoe.client.memory import Memory
 
     async with Memory.connect(call.settings()) as memory:
-        return await memory.history(tenant, memory_id, as_of)
+        return await memory.history(memory_id=memory_id, **given)

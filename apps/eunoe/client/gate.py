@@ -68,9 +68,13 @@ class ControlGate:
         rule = self.belongs(tenant, state)
         if not rule.may(Action.READ, tenant):
             raise ReadRefused(NOT_ALLOWED, tenant)
-        if not state.reads_allowed(tenant, purpose):
-            raise ReadRefused(READS_OFF, tenant, self.fallback(purpose))
+        self.check_switch(tenant, purpose, state)
         return rule
+
+    def check_switch(self, tenant: TenantId, purpose: str | None = None, state: ControlState | None = None) -> None:
+        """Whether reads are on. Raises `ReadRefused`."""
+        if not (state or self._follower.state).reads_allowed(tenant, purpose):
+            raise ReadRefused(READS_OFF, tenant, self.fallback(purpose))
 
     def belongs(self, tenant: TenantId, state: ControlState | None = None) -> PrincipalRule:
         """The caller's rule, if it is who it says and has to do with this tenant at all: enough to ask what became of

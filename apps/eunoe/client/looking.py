@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from eunoe.client.gate import NOT_ALLOWED, ControlGate
+from eunoe.client.history_scope import named_scope, sees_all
 from eunoe.client.reading import Reading, scope_of
 from eunoe.client.traces import TraceQuery, Traces, traces_of
 from eunoe.client.tracing import Rules
@@ -49,12 +50,16 @@ class Looking:
     ) -> Inspection:
         """What is held, newest first, with provenance, revision, trust, confirmation and expiry.
 
-        Needs the right ``read``; what is quarantined is shown to those with ``review``, what is kept for certain
-        surfaces to those with ``review`` or ``operate``. Nothing is shown that the policy and the switches do not let
-        this principal read for one of the record's purposes. Leaves a trace of kind ``inspected``. Raises as `search`.
+        Needs the right ``read``. Whoever may neither review nor operate has to say whose memory and what for (``agent``
+        and ``purpose``), and sees what that agent could use: its own records and the shared ones. What is quarantined
+        is shown to those with ``review``, what is kept for certain surfaces to those with ``review`` or ``operate``.
+        Nothing is shown that the policy and the switches do not let this principal read for one of the record's
+        purposes. Leaves a trace of kind ``inspected``. Raises as `search`.
         """
         of, principal = TenantId(tenant), self.reading.principal
         rule = self._gate.check(of, purpose=purpose)
+        if not sees_all(rule, of):
+            agent, purpose = named_scope(agent, purpose)
         if purpose is not None:
             self._gate.admit(scope_of(principal, tenant=tenant, agent=agent or "any", purpose=purpose))
         if statuses is not None and Status.QUARANTINED in statuses and not rule.may(Action.REVIEW, of):
@@ -63,6 +68,7 @@ class Looking:
             tenant=of,
             may_see=lambda record, status: self._may_see(of, rule, purpose, record, status),
             agent=agent,
+            shared=not sees_all(rule, of),
             purpose=purpose,
             subject=subject,
             classes=None if classes is None else frozenset(classes),
@@ -90,7 +96,7 @@ class Looking:
     ) -> bool:
         if status is Status.QUARANTINED and not rule.may(Action.REVIEW, tenant):
             return False
-        if record.surfaces and not (rule.may(Action.REVIEW, tenant) or rule.may(Action.OPERATE, tenant)):
+        if record.surfaces and not sees_all(rule, tenant):
             return False
         purposes = record.purposes if purpose is None else (purpose,)
         return any(self._gate.allows(tenant, rule, each, record.sensitivity) for each in purposes)

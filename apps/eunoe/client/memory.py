@@ -253,7 +253,7 @@ class Memory:
     async def why(self, memory_id: str, query: str, **scope: Any) -> Why:
         """Whether `search` with the same arguments selects the record, and why (not). Changes nothing.
 
-        Of a record outside the scope it says ``not_found``, as of one that is not there.
+        Of a record outside the scope it says ``not_found``, as of one that never was there.
         """
         return await self.reading.why(memory_id, query, **scope)
 
@@ -265,9 +265,9 @@ class Memory:
         """What was given to whom: see `Looking.traces`."""
         return await self.looking.traces(tenant, **filters)
 
-    async def history(self, tenant: str, memory_id: str, as_of: Millis | None = None) -> History:
-        """How a record came to be what it is."""
-        return await self.reading.history(tenant, memory_id, as_of)
+    async def history(self, tenant: str, memory_id: str, as_of: Millis | None = None, **scope: Any) -> History:
+        """How a record came to be what it is. ``agent`` and ``purpose``: see `Reading.history`."""
+        return await self.reading.history(tenant, memory_id, as_of, **scope)
 
     async def reviews(self, tenant: str, **filters: Any) -> Page:
         """What waits for a person, oldest first: see `Reviewing.reviews`. Needs the right ``review``."""

@@ -2,26 +2,29 @@
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Required, TypedDict, Unpack
 
 from redis.asyncio import Redis
 
 from eunoe.client.gate import ControlGate
+from eunoe.client.history_scope import end_of, is_readable, named_scope, sees_all, until
 from eunoe.client.tracing import Rules, Tracer, named
 from eunoe.crypto.keyring import Keyring
 from eunoe.producers.traces import TraceWriter
 from eunoe.readmodels.history_reader import History, HistoryReader
 from eunoe.readmodels.recall.analyse import Analyser
+from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.recall.reader import MemoryReader, ReaderSettings
 from eunoe.readmodels.recall.result import SearchResult
 from eunoe.readmodels.recall.scope import ReadScope
 from eunoe.readmodels.recall.why import NOT_FOUND, Why
+from eunoe.readmodels.subjects import SubjectsReader
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.metrics import SEARCH_RECORDS, SEARCH_SECONDS, SILENT, Meter
 from eunoe.runtime.settings import Settings
-from eunoe.schemas.ids import AgentId, MemoryId, Millis, PrincipalName, TenantId, new_id
+from eunoe.schemas.ids import AgentId, MemoryId, Millis, PrincipalName, TenantId, is_uuid, new_id
 from eunoe.schemas.values import MemoryClass, Sensitivity, Trust
 
 _WAIT_S: Final = 5.0
@@ -123,12 +126,21 @@ class Reading:
         timeout: float = _WAIT_S,
         **fields: Unpack[ScopeFields],
     ) -> Why:
-        """Whether that same search selects the record, and why (not). Leaves a trace of kind ``inspected``."""
+        """Whether that same search selects the record, and why (not). Leaves a trace of kind ``inspected``.
+
+        Of a record that this scope could read while it was in use, ``because`` says how it ended: ``superseded``,
+        ``retracted`` or ``expired``.
+        """
         scope = scope_of(self.principal, **fields)
         found = await self.reader.why(
             scope, MemoryId(memory_id), query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout
         )
-        shown = None if found.because == NOT_FOUND else await self.reader.get(scope, MemoryId(memory_id), as_of=as_of)
+        if found.because == NOT_FOUND:
+            ended = end_of((await self._readable_history(scope, MemoryId(memory_id))).entries)
+            found = replace(found, because=ended or NOT_FOUND)
+            shown = None
+        else:
+            shown = await self.reader.get(scope, MemoryId(memory_id), as_of=as_of)
         self.tracer.inspected(
             scope.tenant,
             () if shown is None else (shown,),
@@ -147,10 +159,39 @@ class Reading:
         )
         return found
 
-    async def history(self, tenant: str, memory_id: str, as_of: Millis | None = None) -> History:
-        """What happened to the record. Raises `ReadRefused` or `StoreUnavailable`."""
-        self.gate.check(TenantId(tenant))
-        return await self.histories.history(TenantId(tenant), MemoryId(memory_id), as_of)
+    async def history(
+        self,
+        tenant: str,
+        memory_id: str,
+        as_of: Millis | None = None,
+        *,
+        agent: str | None = None,
+        purpose: str | None = None,
+    ) -> History:
+        """What happened to the record; nothing, where this scope could not have read it (see `is_readable`).
+
+        Those who review or operate see it whatever its scope, and need not name one. Raises `ReadRefused`, `BadScope`
+        where a scope is missing or the id is none, or `StoreUnavailable`.
+        """
+        of, which = TenantId(tenant), MemoryId(memory_id)
+        if not is_uuid(memory_id):
+            raise BadScope("memory_id", "is no canonical UUID")
+        rule = self.gate.belongs(of)
+        if sees_all(rule, of):
+            self.gate.check_switch(of, purpose)
+            return await self.histories.history(of, which, as_of)
+        agent, purpose = named_scope(agent, purpose)
+        scope = scope_of(self.principal, tenant=tenant, agent=agent, purpose=purpose)
+        return until(await self._readable_history(scope, which), as_of)
+
+    async def _readable_history(self, scope: ReadScope, memory_id: MemoryId) -> History:
+        """Without entries where the scope could not read it."""
+        admission = self.gate.admit(scope)
+        found = await self.histories.history(scope.tenant, memory_id)
+        subjects = SubjectsReader(self.reader.redis, self.reader.installation)
+        if await is_readable(found, scope, admission, subjects):
+            return found
+        return History(memory_id=memory_id, entries=(), position=found.position)
 
 
 def make_reading(

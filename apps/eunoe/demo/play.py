@@ -145,8 +145,9 @@ class Player:
 
     async def _history(self, step: Step) -> Fields:
         name = step.content
-        tenant = self.sent[name]["tenant"] if name in self.sent else ""
-        history = await self._client(step, tenant).history(tenant, self._id(step, f"@{name}"))
+        memory_id, line = self._id(step, f"@{name}"), self._known(name)
+        scope = {"agent": line["agent"], "purpose": line["purposes"][0]}
+        history = await self._client(step, line["tenant"]).history(line["tenant"], memory_id, **scope)
         return {"kinds": [each.kind for each in history.entries]}
 
     async def _until_end_of(self, step: Step) -> None:

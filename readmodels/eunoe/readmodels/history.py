@@ -18,6 +18,7 @@ from eunoe.readmodels.source import Positioned
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import DIGESTED, Operation
+from eunoe.schemas.commands import Draft
 from eunoe.schemas.errors import Undecodable
 from eunoe.schemas.events import (
     ConflictRef,
@@ -36,9 +37,9 @@ from eunoe.schemas.events import (
     SubjectRef,
     SupersededRef,
 )
-from eunoe.schemas.ids import CommandId, EventId, MemoryId, Millis, Offset, PrincipalName, Pseudonym, TenantId
+from eunoe.schemas.ids import AgentId, CommandId, EventId, MemoryId, Millis, Offset, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.topics import Topic
-from eunoe.schemas.values import Confirmation, Trust
+from eunoe.schemas.values import Confirmation, Sensitivity, Trust, Visibility
 
 NAME: Final = "history"
 SUPERSEDED: Final = "MemorySuperseded"
@@ -47,8 +48,19 @@ CONTESTED: Final = "MemoryContested"
 """The kind of entry on a record that a newcomer contradicts and that stays; on the log it is part of the newcomer's."""
 
 
+class Place(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who could read the record: an agent, or with ``shared`` every agent, for these purposes, if cleared so far."""
+
+    agent: AgentId
+    purposes: tuple[str, ...]
+    shared: bool = False
+    sensitivity: Sensitivity
+
+
 class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An entry without its position. ``kind``: the fact's name, `SUPERSEDED` or `CONTESTED`. No content, ever.
+
+    ``place``: on the first entry, who could read it.
 
     ``version`` is the record's after the change (None for the forgetting of a whole subject). ``supersedes`` and
     ``superseded_by`` name the other record. ``reasons`` are codes. ``subjects``: on the first entry, whom it is about.
@@ -73,6 +85,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     conflicts: tuple[MemoryId, ...] = ()
     settled_by: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    place: Place | None = None
 
 
 class HistoryNames(msgspec.Struct, frozen=True):
@@ -147,6 +160,7 @@ def _entries(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
                 conflicts=_ids(fact.conflicts_with),
                 settled_by=fact.settled_by,
                 findings=fact.findings,
+                place=_place(draft),
             )
             gone, contested = _gave_way(event, draft.memory_id, old), _contested(event, draft.memory_id, fact)
             return ((draft.memory_id, entry), *gone, *contested)
@@ -161,6 +175,7 @@ def _entries(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
                 subjects=_subjects(fact),
                 conflicts=fact.conflicts_with,
                 findings=fact.findings,
+                place=_place(draft),
             )
             return ((draft.memory_id, entry),)
         case MemoryPromoted(memory_id=memory_id, supersedes=old) as fact:
@@ -205,6 +220,15 @@ def _subjects(fact: MemoryAccepted | MemoryQuarantined) -> tuple[SubjectRef, ...
     return (SubjectRef(subject=fact.draft.subject, generation=fact.draft.generation), *fact.about)
 
 
+def _place(draft: Draft) -> Place:
+    return Place(
+        agent=draft.agent,
+        purposes=draft.purposes,
+        shared=draft.visibility is Visibility.SHARED,
+        sensitivity=draft.sensitivity,
+    )
+
+
 def _entry(
     event: Event,
     *,
@@ -219,6 +243,7 @@ def _entry(
     conflicts: tuple[MemoryId, ...] = (),
     settled_by: tuple[str, ...] = (),
     findings: tuple[Finding, ...] = (),
+    place: Place | None = None,
 ) -> Stored:
     header = event.header
     return Stored(
@@ -239,4 +264,5 @@ def _entry(
         conflicts=conflicts,
         settled_by=settled_by,
         findings=findings,
+        place=place,
     )

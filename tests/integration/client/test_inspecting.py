@@ -17,6 +17,8 @@ from eunoe.worker.embedded import RunningServices
 SOURCE = {"kind": "user_explicit", "uri": "crm://1"}
 WHERE: dict[str, Any] = {"tenant": "acme", "agent": "bot", "purposes": ["support"], "source": SOURCE, "ttl": "P30D"}
 
+SCOPE: dict[str, Any] = {"tenant": "acme", "agent": "bot", "purpose": "support"}
+
 
 @pytest.fixture
 async def reviewer(settings: Settings, services: RunningServices) -> AsyncIterator[Memory]:
@@ -39,32 +41,47 @@ class Held:
         return outcome.memory_id
 
     async def ids(self, by: Memory | None = None, **filters: Any) -> list[MemoryId]:
-        found = await (by or self.memory).inspect(tenant="acme", after=self.token, **filters)
+        """What ``by`` is shown; the agent itself has to say as whom it looks, and what for."""
+        who = by or self.memory
+        found = await who.inspect(**({"tenant": "acme", "after": self.token} | (SCOPE if by is None else {}) | filters))
         return [each.record.memory_id for each in found.records]
 
 
-async def test_records_are_shown_newest_first_and_filtered(memory: Memory) -> None:
+async def test_records_are_shown_newest_first_and_filtered(memory: Memory, reviewer: Memory) -> None:
     held = Held(memory)
     tea = await held.write("Prefers tea.", subject="anna")
     note = await held.write("Waits for a call.", kind="note", **{"class": "short_term"}, purposes=["billing"])
     other = await held.write("Prefers milk.", agent="other")
-    assert await held.ids() == [other, note, tea]
-    assert await held.ids(agent="other") == [other]
-    assert await held.ids(purpose="billing") == [note]
-    assert await held.ids(subject="anna") == [tea]
-    assert await held.ids(subject="nobody-we-know") == []
-    assert await held.ids(classes=[MemoryClass.SHORT_TERM]) == [note]
-    assert await held.ids(kinds=["fact"]) == [other, tea]
-    assert await held.ids(statuses=[Status.EXPIRED]) == []
-    one = await memory.inspect(tenant="acme", limit=1)
+    assert await held.ids(reviewer) == [other, note, tea]
+    assert await held.ids(reviewer, agent="other") == [other]
+    assert await held.ids(reviewer, purpose="billing") == [note]
+    assert await held.ids(reviewer, subject="anna") == [tea]
+    assert await held.ids(reviewer, subject="nobody-we-know") == []
+    assert await held.ids(reviewer, classes=[MemoryClass.SHORT_TERM]) == [note]
+    assert await held.ids(reviewer, kinds=["fact"]) == [other, tea]
+    assert await held.ids(reviewer, statuses=[Status.EXPIRED]) == []
+    one = await reviewer.inspect(tenant="acme", limit=1)
     assert ([each.record.memory_id for each in one.records], one.more) == ([other], True)
-    (found,) = (await memory.inspect(tenant="acme", subject="anna")).records
+    (found,) = (await memory.inspect(**SCOPE, subject="anna")).records
     record = found.record
     assert (found.status, record.version, record.source_uri) == (Status.ACTIVE, 1, "crm://1")
     assert (record.trust, record.confirmation) == (Trust.ASSERTED, Confirmation.CONFIRMED)
     assert record.expires_at > record.created_at
     with pytest.raises(BadScope):
-        await memory.inspect(tenant="acme", limit=5_000)
+        await reviewer.inspect(tenant="acme", limit=5_000)
+
+
+async def test_an_agent_says_as_whom_it_looks_and_what_for(memory: Memory, reviewer: Memory) -> None:
+    held = Held(memory)
+    tea = await held.write("Prefers tea.")
+    private = await held.write("Prefers milk.", agent="other")
+    shared = await held.write("The office closes at six.", agent="other", visibility="shared")
+    assert await held.ids(reviewer) == [shared, private, tea]
+    for missing in ("agent", "purpose"):
+        with pytest.raises(BadScope, match=missing):
+            await held.ids(**{missing: None})
+    assert await held.ids() == [shared, tea]
+    assert await held.ids(purpose="billing") == []
 
 
 async def test_what_is_quarantined_is_for_reviewers(memory: Memory, reviewer: Memory) -> None:
@@ -72,7 +89,7 @@ async def test_what_is_quarantined_is_for_reviewers(memory: Memory, reviewer: Me
     tea = await held.write("Prefers tea.")
     waiting = await held.write("Says somebody.", source={"kind": "third_party", "uri": "mail://1"})
     assert await held.ids() == [tea]
-    assert not (await memory.inspect(tenant="acme", limit=1)).more  # not even that there is one
+    assert not (await memory.inspect(**SCOPE, limit=1)).more  # not even that there is one
     assert (await reviewer.inspect(tenant="acme", limit=1)).more
     assert await held.ids(reviewer) == [waiting, tea]
     assert await held.ids(reviewer, statuses=[Status.QUARANTINED]) == [waiting]
@@ -91,11 +108,11 @@ async def test_conflicts_and_their_end_are_seen(memory: Memory) -> None:
     held = Held(memory)
     old = await held.write("Delivery at noon.", key="delivery.window", subject="anna")
     new = await held.write("Delivery at night.", key="delivery.window", subject="anna")
-    found = await memory.inspect(tenant="acme", after=held.token)
+    found = await memory.inspect(**SCOPE, after=held.token)
     assert conflicts(found) == {old: (new,), new: (old,)}
     retracted = await memory.retract(old, tenant="acme", expected_version=2)
     assert not retracted.refused
-    assert conflicts(await memory.inspect(tenant="acme", after=retracted.token)) == {new: ()}
+    assert conflicts(await memory.inspect(**SCOPE, after=retracted.token)) == {new: ()}
 
 
 async def test_a_conflict_is_told_at_once_and_ends_when_it_is_answered(memory: Memory) -> None:
@@ -104,17 +121,16 @@ async def test_a_conflict_is_told_at_once_and_ends_when_it_is_answered(memory: M
     new = await memory.remember("Delivery at night.", **said)
     assert new.memory_id is not None
     assert new.conflicts == (old.memory_id,)
-    scope = {"tenant": "acme", "agent": "bot", "purpose": "support"}
-    found = await memory.search("delivery", **scope, after=new.token)
+    found = await memory.search("delivery", **SCOPE, after=new.token)
     assert {each.memory_id: each.conflicts for each in found.records} == {
         old.memory_id: (new.memory_id,),
         new.memory_id: (old.memory_id,),
     }
     answered = await memory.resolve(new.memory_id, tenant="acme", expected_version=1)
     assert (answered.refused, answered.superseded) == (False, (old.memory_id,))
-    found = await memory.search("delivery", **scope, after=answered.token)
+    found = await memory.search("delivery", **SCOPE, after=answered.token)
     assert [(each.memory_id, each.conflicts, each.version) for each in found.records] == [(new.memory_id, (), 2)]
-    kinds = [each.kind for each in (await memory.history("acme", old.memory_id or "")).entries]
+    kinds = [each.kind for each in (await memory.history(memory_id=old.memory_id or "", **SCOPE)).entries]
     assert kinds == ["MemoryAccepted", "MemoryContested", "MemorySuperseded"]
 
 
@@ -127,7 +143,7 @@ async def test_another_tenant_or_a_forgotten_person_is_not_shown(memory: Memory,
     tea = await held.write("Prefers tea.", subject="anna")
     milk = await held.write("Prefers milk.", subject="boris")
     assert await held.ids() == [milk, tea]
-    assert (await memory.inspect(tenant="acme-2")).records == ()
+    assert (await memory.inspect(**(SCOPE | {"tenant": "acme-2"}))).records == ()
     async with Memory.connect(replace(settings, principal=PrincipalName("dev-officer"))) as officer:
         held.token = (await officer.forget_subject("anna", tenant="acme")).token
     assert await held.ids() == [milk]

@@ -44,7 +44,7 @@ async def test_one_reads_what_one_wrote(memory: Memory) -> None:
     assert await statements(memory, "tea", after=outcome.token) == ["Prefers green tea."]
     assert await statements(memory, "tea", after=outcome.token, subject="boris") == []
     assert outcome.memory_id is not None
-    history = await memory.history("acme", outcome.memory_id)
+    history = await memory.history("acme", outcome.memory_id, agent="bot", purpose="support")
     assert [each.kind for each in history.entries] == ["MemoryAccepted"]
     assert await memory.outcome("acme", outcome.command_id) == outcome
     assert await memory.outcome("acme", new_id()) is None

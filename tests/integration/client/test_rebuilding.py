@@ -113,7 +113,7 @@ async def back_and_forth(
         assert await serving(at) == {0: 2, 1: 2}
         assert await ends(services) == quiet, "a rebuild publishes nothing"
         assert {tenant: await found(memory, tenant) for tenant in TENANTS} == before
-        assert (await memory.history("acme", outcomes[0].memory_id or "")).entries
+        assert (await memory.history("acme", outcomes[0].memory_id or "", **ASK)).entries
         assert await memory.outcome("acme", outcomes[0].command_id) == outcomes[0]
         await remember(memory, 1, number, ("acme",))
         assert late in await found(memory, "acme")
@@ -184,7 +184,7 @@ async def test_a_difference_is_named_and_nothing_is_switched(
         report = await at.rebuild(replace(SOON, patience=1.0, accept=True))
         assert len(report.proofs) == 1
         assert await serving(at) == {0: 2, 1: 2}
-    assert len((await memory.history("acme", outcome.memory_id or "")).entries) == 1
+    assert len((await memory.history("acme", outcome.memory_id or "", **ASK)).entries) == 1
 
 
 async def test_records_that_are_not_found_by_their_words_stop_the_switch(
@@ -314,14 +314,14 @@ async def test_after_redis_lost_everything_it_comes_back_and_says_how_far_it_is(
         with pytest.raises(BeingFilled, match="recall is being rebuilt from the log"):
             await found(memory, "acme")
         with pytest.raises(BeingFilled, match="history is being rebuilt"):
-            await memory.history("acme", outcomes[0].memory_id or "")
+            await memory.history("acme", outcomes[0].memory_id or "", **ASK)
         told: list[str] = []
         async with restoring(settings, lambda model, _: told.append(model)) as restore:
             done = await restore.run()
         assert list(dict.fromkeys(told))[:2] == ["keys", "subjects"]
         assert {each.model for each in done} == set(MODELS)
         assert {tenant: await found(memory, tenant) for tenant in TENANTS} == before
-        assert (await memory.history("acme", outcomes[0].memory_id or "")).entries
+        assert (await memory.history("acme", outcomes[0].memory_id or "", **ASK)).entries
         async with of(officer) as at:
             now = {(each.partition, each.digest) for each in await at.status() if each.role == "serving"}
         assert now == held

@@ -1,6 +1,7 @@
 """A start-up file on a real worker: its records are judged like any others, and once."""
 
 from dataclasses import replace
+from typing import Any
 
 from eunoe.client.contract import memory_record
 from eunoe.client.ingesting import ingest
@@ -26,6 +27,7 @@ memory:
     - {tenant_id: acme, memory_class: forever, kind: note, content: No class of ours., source: session_state}
 """
 SCOPE = SeedScope(agent="bot", purposes=("support",), ttl="P30D")
+AS: dict[str, Any] = {"agent": "bot", "purpose": "support"}
 
 
 async def test_a_start_up_file_is_ingested_once_however_often_it_is_read(memory: Memory) -> None:
@@ -60,12 +62,12 @@ async def test_what_a_review_released_says_so_and_is_shown_for_what_it_is(memory
     result = await memory.search("tea tickets", tenant="acme", agent="bot", purpose="support", after=outcome.token)
 
     async def told() -> bool:
-        entries = (await memory.history("acme", waiting)).entries
+        entries = (await memory.history("acme", waiting, **AS)).entries
         return [each.kind for each in entries] == ["MemoryQuarantined", "MemoryPromoted"]
 
     await until(told, 10)
     documents = {
-        each.external_id: memory_record(each, TenantId("acme"), await memory.history("acme", each.memory_id))
+        each.external_id: memory_record(each, TenantId("acme"), await memory.history("acme", each.memory_id, **AS))
         for each in result.records
     }
     assert {name: (each.write_trust_boundary, each.quarantine_state) for name, each in documents.items()} == {

@@ -137,7 +137,7 @@ async def test_looking_is_traced_as_looking_and_changes_no_ranking(memory: Memor
     before = await memory.search("tea", **SCOPE, after=outcome.token)
     for _ in range(3):
         why = await memory.why(outcome.memory_id, "tea", **SCOPE)
-        await memory.inspect(tenant="acme")
+        await memory.inspect(**SCOPE)
     assert why.selected
     after = await memory.search("tea", **SCOPE)
     assert [(each.memory_id, each.terms[0]) for each in after.records] == [

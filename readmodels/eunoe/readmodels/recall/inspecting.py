@@ -20,7 +20,7 @@ from eunoe.readmodels.recall.record import StoredRecord
 from eunoe.readmodels.recall.result import Freshness, RecalledMemory
 from eunoe.readmodels.store import answers, ask, text
 from eunoe.schemas.ids import MemoryId, Offset, TenantId
-from eunoe.schemas.values import MemoryClass
+from eunoe.schemas.values import MemoryClass, Visibility
 
 if TYPE_CHECKING:
     from eunoe.readmodels.recall.reader import MemoryReader
@@ -39,11 +39,15 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Which records to show; None: any. ``may_see``: what policy and rights say of a record to this caller."""
+    """Which records to show; None: any. ``may_see``: what policy and rights say of a record to this caller.
+
+    ``agent``: those that it wrote, with ``shared`` also those that every agent may use.
+    """
 
     tenant: TenantId
     may_see: Callable[[StoredRecord, Status], bool]
     agent: str | None = None
+    shared: bool = False
     purpose: str | None = None
     subject: str | None = None
     classes: frozenset[MemoryClass] | None = None
@@ -53,12 +57,17 @@ class Look:
     def wants(self, record: StoredRecord, status: Status) -> bool:
         return (
             (self.statuses is None or status in self.statuses)
-            and (self.agent is None or record.agent == self.agent)
+            and self._is_of_agent(record)
             and (self.purpose is None or self.purpose in record.purposes)
             and (self.classes is None or record.memory_class in self.classes)
             and (self.kinds is None or record.kind in self.kinds)
             and self.may_see(record, status)
         )
+
+    def _is_of_agent(self, record: StoredRecord) -> bool:
+        if self.agent is None or record.agent == self.agent:
+            return True
+        return self.shared and record.visibility is Visibility.SHARED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
