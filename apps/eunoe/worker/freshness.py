@@ -7,7 +7,6 @@ from typing import Any
 from eunoe.readmodels.source import Positioned
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.metrics import WRITE_TO_READABLE_SECONDS, Meter
-from eunoe.schemas.ids import Offset
 
 
 @dataclass(slots=True)
@@ -16,12 +15,12 @@ class Freshness:
 
     meter: Meter
     clock: Clock
-    _next: Offset = Offset(0)  # noqa: RUF009  # an int by another name
+    _next: int = 0  # an int by another name
 
     def written(self, records: Sequence[Positioned[Any]]) -> None:
         """Measures the oldest of ``records``; what a refilled Redis is given again was readable before."""
         fresh = [each for each in records if each.offset >= self._next]
         if fresh:
-            self._next = Offset(fresh[-1].offset + 1)
+            self._next = fresh[-1].offset + 1
             seconds = (self.clock.now() - fresh[0].timestamp) / 1_000
             self.meter.observe(WRITE_TO_READABLE_SECONDS, max(0.0, seconds))
