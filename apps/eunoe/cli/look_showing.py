@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from eunoe.cli.showing import freshness_document, instant, record_document
+from eunoe.cli.terminal import lines, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +29,9 @@ def why_text(why: "Why") -> str:
     else:
         said = f"Not selected: {why.because}."
     if why.terms:
-        said += f"\nscore {why.score:.4f}" + "".join(f"\n  {each.amount:.4f}  {each.name}" for each in why.terms)
+        said += f"\nscore {why.score:.4f}" + "".join(
+            f"\n  {each.amount:.4f}  {visible(each.name)}" for each in why.terms
+        )
     if why.conflicts:
         said += f"\nin conflict with {', '.join(why.conflicts)}"
     return f"{said}\npolicy version {why.policy_version}, control offset {why.control_offset}"
@@ -55,8 +58,8 @@ def inspection_table(found: "Inspection") -> "Table | str":
         source = record.source_uri or record.provenance or ", ".join(record.event_ids) or "unknown"
         state = each.status.value + (", in conflict" if record.conflicts else "")
         table.add_row(
-            Text(record.statement),
-            Text(f"{record.source_kind}\n{source}\n{record.trust}, {record.confirmation}"),
+            Text(lines(record.statement)),
+            Text(f"{record.source_kind}\n{visible(source)}\n{record.trust}, {record.confirmation}"),
             f"{record.memory_id}\nrevision {record.version}, {state}\n"
             f"{record.memory_class}, {record.kind}\nexpires {(instant(record.expires_at) or '')[:10]}",
         )
@@ -87,7 +90,7 @@ def traces_table(found: "Traces") -> "Table | str":
         session = "" if trace.session_id is None else f"\nsession {trace.session_id}"
         table.add_row(
             f"{instant(trace.at)} {trace.kind.value}\n{who}\n{trace.trace_id}{session}",
-            Text("\n".join(["(sealed)" if each.query is None else each.query, *left_out])),
+            Text("\n".join(["(sealed)" if each.query is None else visible(each.query), *left_out])),
             "\n".join(f"{one.memory_id} v{one.version}" for one in trace.delivered) or "nothing",
         )
     return table

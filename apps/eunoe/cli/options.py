@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import json
 import os
 import sys
 from collections.abc import Callable, Coroutine
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from eunoe.cli.terminal import json_text
 from eunoe.stack.places import stack_directory
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Call:
     def show(self, document: Any, people: "Callable[[], RenderableType | str]") -> None:
         """The result: one JSON document on stdout, or what ``people`` makes for them."""
         if self.as_json:
-            click.echo(json.dumps(document, ensure_ascii=False))
+            click.echo(json_text(document))
             return
         from rich.console import Console
 

@@ -19,6 +19,7 @@ from eunoe.cli.showing import (
     search_document,
     search_table,
 )
+from eunoe.cli.terminal import visible
 
 if TYPE_CHECKING:
     from eunoe.client.dead_letters import Letter
@@ -90,7 +91,8 @@ async def _outcome(call: Call, tenant: str, command_id: str) -> "tuple[Outcome |
 def _no_outcome(command_id: str, letters: "tuple[Letter, ...]") -> str:
     said = f"No outcome of {command_id}: not decided yet, never received, or too long ago."
     for each in letters:
-        said += f"\nA record that claims this id lies in the dead letters: {each.reason} (was {each.origin})"
+        of = f"{visible(each.reason)} (was {visible(each.origin)})"
+        said += f"\nA record that claims this id lies in the dead letters: {of}"
     return said
 
 

@@ -5,13 +5,13 @@ zero-width characters) is written out, and no line of it can be taken for one of
 """
 
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from eunoe.cli.showing import instant
+from eunoe.cli.terminal import quoted, visible
 from eunoe.client.review_shown import Changed, Relation, ShownConflict, ShownQuarantined
 from eunoe.readmodels.review_items import Conflict
 
@@ -30,7 +30,6 @@ _INSTANTS: Final = frozenset(
 )
 _NAMES: Final = {"memory_class": "class", "claim_key": "key", "age": "age_ms", "wait": "wait_ms"}
 _PARTS: Final = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _MARKS: Final = {Changed.SAME: ("", ""), Changed.REMOVED: ("[-", "-]"), Changed.ADDED: ("{+", "+}")}
 
 
@@ -67,18 +66,6 @@ def words(span: int) -> str:
         if count > 0:
             return f"{count} {name}{'' if count == 1 else 's'}"
     return "moments"
-
-
-def visible(text: str) -> str:
-    """``text`` as one line, with everything written out that a terminal would not show as it is."""
-    return "".join(
-        f"\\u{{{ord(each):04x}}}" if unicodedata.category(each) in _HIDDEN and each != "\t" else each for each in text
-    )
-
-
-def quoted(text: str) -> str:
-    """``text`` in lines of its own, none of which can be taken for one of ours."""
-    return "\n".join(f"  │ {visible(line)}" for line in text.split("\n"))
 
 
 def shown_text(shown: "Shown", tenant: str) -> "RenderableType":

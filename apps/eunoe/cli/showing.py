@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from eunoe.cli.terminal import lines, visible
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -110,7 +112,7 @@ def search_table(result: "SearchResult") -> "Table | str":
     for each in result.records:
         why = ", ".join(f"{term.name} {term.amount:.2f}" for term in each.terms[:6])
         named = f"{each.memory_id}\nversion {each.version}, {_state(each)}"
-        table.add_row(f"{each.score:.2f}", Text(each.statement), named, Text(why))
+        table.add_row(f"{each.score:.2f}", Text(lines(each.statement)), named, Text(visible(why)))
     return table
 
 

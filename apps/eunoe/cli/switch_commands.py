@@ -6,6 +6,7 @@ import click
 
 from eunoe.cli.options import Call, common, run
 from eunoe.cli.showing import instant
+from eunoe.cli.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +105,7 @@ def _table(found: "Sequence[SwitchInForce]") -> "RenderableType | str":
     table = Table("of", "reads", "writes", "by", "why", "when", "offset")
     for each in found:
         by = f"{each.by or 'unknown'} ({each.signer})"
-        why = Text(each.reason or "")
+        why = Text(visible(each.reason or ""))
         when = instant(each.made_at)
         table.add_row(_of(each), _on(each.switch.reads), each.writes.value, by, why, when, str(each.offset))
     return table

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.cli.review_showing import quoted, visible, words
+from eunoe.cli.review_showing import words
+from eunoe.cli.terminal import quoted, visible
 from eunoe.client.review_shown import NOTICE, Changed, diff_of
 
 TEXTS = st.text(st.sampled_from("ab \n."), max_size=30)
