@@ -11,10 +11,11 @@ from eunoe.processors.attesting.chain import holding_chain
 from eunoe.processors.attesting.erasure_ledger import ErasureLedger
 from eunoe.processors.attesting.pending import PendingModel
 from eunoe.readmodels.projector import Pace, ProjectorLane
-from eunoe.runtime.metrics import ATTEST_PENDING, Meter
+from eunoe.runtime.metrics import ATTEST_PENDING, ERASURE_STAGE_SECONDS, Meter
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
 from eunoe.schemas.ids import Partition
+from eunoe.schemas.receipts import Stage
 from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation
 from eunoe.worker.lanes import LaneService, Place, group_of, lane_places
@@ -104,3 +105,7 @@ class Attesting:
     def readings(self) -> Iterable[Reading]:
         for partition, attester in sorted(self.running.items()):
             yield ATTEST_PENDING, (str(partition),), attester.waiting
+            for stage in Stage:
+                since = attester.oldest.get(stage)
+                age = 0.0 if since is None else max(0, self.foundation.clock.now() - since) / 1_000
+                yield ERASURE_STAGE_SECONDS, (str(partition), stage.value), age

@@ -13,10 +13,10 @@ from eunoe.processors.issuing import Issuer
 from eunoe.processors.ledger.keys import ledger_prefix
 from eunoe.processors.ledger.ledger import Ledger
 from eunoe.processors.opening import Opener
-from eunoe.processors.receiving import Receiver
+from eunoe.processors.receiving import Receiver, Unusable
 from eunoe.processors.sweeper import Publish, Sweeper
 from eunoe.processors.transaction import Transactions
-from eunoe.runtime.metrics import SWEEP_DELAY_SECONDS, SWEEP_IDLE_SECONDS, Meter
+from eunoe.runtime.metrics import DEAD_LETTERS, SWEEP_DELAY_SECONDS, SWEEP_IDLE_SECONDS, Meter
 from eunoe.schemas.ids import Offset, Partition
 from eunoe.schemas.topics import Topic
 from eunoe.worker.examining import examiner
@@ -49,6 +49,8 @@ class Deciding:
     def __post_init__(self) -> None:
         base = self.foundation
         self.keyring = base.keyring()
+        for why in Unusable:
+            self.meter.add(DEAD_LETTERS, why.value, amount=0)  # a rate needs the 0 before the first
         self.service = LaneService(
             NAME,
             Topic.EVENTS,

@@ -245,6 +245,15 @@ ATTEST_PENDING: Final = Metric(
     labels=("partition",),
 )
 
+ERASURE_STAGE_SECONDS: Final = Metric(
+    name="eunoe_erasure_stage_seconds",
+    kind=Kind.GAUGE,
+    counts="Since when the longest waiting erasure is decided, by the stage it waits for next; 0 where none waits",
+    act="logical: a serving read model lags. compacted: the broker's cleaner, or the shredder, stands still. scanned: "
+    "removed segment files are still there, or cannot be read from this machine",
+    labels=("partition", "stage"),
+)
+
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         each.name: each
@@ -275,6 +284,7 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             TRACES,
             RECEIPTS,
             ATTEST_PENDING,
+            ERASURE_STAGE_SECONDS,
             KEYS_DESTROYED,
             SHRED_PENDING,
             SHRED_OLDEST_SECONDS,

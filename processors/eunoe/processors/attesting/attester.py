@@ -65,6 +65,8 @@ class Attester:
     every: float = 0.5
     meter: Meter = SILENT
     waiting: int = 0
+    oldest: Mapping[Stage, Millis] = field(default_factory=dict)
+    """By the stage that is proved next: when the longest waiting erasure was decided, as of the last look."""
     _redis_checks: list[Mapping[str, Any]] = field(default_factory=list)
     _rewritten: int | None = None
     _proofs: dict[Offset, _Proof] = field(default_factory=dict)
@@ -81,7 +83,7 @@ class Attester:
         """One look at everything that is pending."""
         prefix = attest_prefix(self.installation.log_id, self.partition)
         erasures = await pending(self.redis, prefix)
-        self.waiting = len(erasures)
+        self.waiting, self.oldest = len(erasures), self._oldest(erasures)
         fresh = [each for each in erasures if each.offset not in self._keys]
         if fresh:
             self._keys |= await keys_of(self.bootstrap, self.installation, self.partition, fresh)
@@ -96,6 +98,14 @@ class Attester:
                 self._proofs.pop(each.offset, None)
                 self._keys.pop(each.offset, None)
             heed_cancellation()
+
+    def _oldest(self, erasures: Sequence[Erasure]) -> Mapping[Stage, Millis]:
+        found: dict[Stage, Millis] = {}
+        for each in erasures:
+            following = next((stage for stage in Stage if not self.chain.has(each.offset, stage)), None)
+            if following is not None:
+                found[following] = min(each.closed_at, found.get(following, each.closed_at))
+        return found
 
     async def _look_before(self, erasures: Sequence[Erasure]) -> None:
         """What a later scan must no longer find is found once: else its silence would prove nothing."""
