@@ -31,9 +31,9 @@ TABLE: Final[Mapping[str, tuple[str, str, str, str, str]]] = {
     "remember": ("accepted", "accepted", "writes_off", "writes_off", "observed"),
     "correct": ("accepted", "accepted", "writes_off", "writes_off", "observed"),
     # what brings into use what is there
-    "promote": ("done", "done", "writes_off", "writes_off", "done"),
-    "confirm": ("done", "done", "writes_off", "writes_off", "done"),
-    "resolve": ("done", "done", "writes_off", "writes_off", "done"),
+    "promote": ("done", "reads_off", "writes_off", "writes_off", "done"),
+    "confirm": ("done", "reads_off", "writes_off", "writes_off", "done"),
+    "resolve": ("done", "reads_off", "writes_off", "writes_off", "done"),
     "readmit": ("done", "done", "writes_off", "writes_off", "done"),
     # what takes away
     "reject": ("done", "done", "done", "done", "done"),

@@ -68,7 +68,7 @@ class Agent:
             for name, found in zip(names, values, strict=True)
         }
         opened = await self.opener.open(received, what := known(command_id, command, entries), rules.policy)
-        (fact,) = decide(opened, what, at, rules.policy, Writing.ON)
+        (fact,) = decide(opened, what, at, rules.policy, Writing.ON, reading=True)
         if isinstance(fact, CommandRejected):
             raise RuntimeError(f"refused: {fact.reason}")
         return EVENTS.encode(Event(header=header_of(received, opened, fact, rules, at), fact=fact))

@@ -146,6 +146,9 @@ class StandingRules:
     def writing(self, tenant: TenantId, purposes: Sequence[str]) -> Writing:
         return Writing.ON if self.writes else Writing.OFF
 
+    def reading(self, tenant: TenantId, purposes: Sequence[str]) -> bool:
+        return True
+
     def current(self) -> "StandingRules":
         return self
 

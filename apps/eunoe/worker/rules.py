@@ -38,6 +38,12 @@ class Snapshot:
     def writing(self, tenant: TenantId, purposes: Sequence[str]) -> Writing:
         return self.state.writing(tenant, purposes)
 
+    def reading(self, tenant: TenantId, purposes: Sequence[str]) -> bool:
+        """Whether what serves these purposes may be read for one of them."""
+        if not purposes:
+            return self.state.reads_allowed(tenant)
+        return any(self.state.reads_allowed(tenant, each) for each in purposes)
+
 
 class ControlRules:
     """A `eunoe.processors.decider.RuleSource`. Secrets are read again when the policy changes, and only then."""

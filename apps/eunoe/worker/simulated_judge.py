@@ -121,7 +121,7 @@ class Judge:
         opened = _with_keys_of(await self._opener.open(received, what_is_known, policy), then)
         claim = None if opened.digests is None else opened.digests.claim_ref
         what_is_known = with_rivals(what_is_known, command, claim, ledger)
-        for fact in decide(opened, what_is_known, now, policy, _writing(then)):
+        for fact in decide(opened, what_is_known, now, policy, _writing(then), reading=_reading(then)):
             event = Event(header=header_of(received, opened, fact, _Rules(policy, _NOWHERE), now), fact=fact)
             ledger.update(fold(ledger, event))
             self._decided_at = now
@@ -201,6 +201,11 @@ def _writing(then: Event | None) -> Writing:
             return Writing.OBSERVE
         case _:
             return Writing.ON
+
+
+def _reading(then: Event | None) -> bool:
+    fact = None if then is None else then.fact
+    return not (isinstance(fact, CommandRejected) and fact.reason is Reason.READS_OFF)
 
 
 async def _gone() -> None:

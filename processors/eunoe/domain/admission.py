@@ -12,9 +12,11 @@ from eunoe.domain.known import BodyFacts, Case, Refusal
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import Reason
-from eunoe.schemas.ids import is_name, is_uuid
+from eunoe.schemas.ids import Millis, is_name, is_uuid
 from eunoe.schemas.policy import Limits, Policy
 
+AHEAD_MS: Final = 300_000
+"""How far an author's clock may be ahead of the log's: what is said to be observed later than that is refused."""
 _PSEUDONYM: Final = re.compile(r"[0-9a-f]{32}")
 # Clear fields stay on the log for ever: room for a repository or a model version, none for a sentence or an address.
 _LABEL: Final = re.compile(r"[A-Za-z0-9._:/-]{1,128}")
@@ -72,6 +74,13 @@ def fields(draft: Draft, body: BodyFacts, policy: Policy) -> Refusal | None:
         or _statement(body, limits)
         or _provenance(body, limits)
     )
+
+
+def observed(draft: Draft, now: Millis) -> Refusal | None:
+    """Nobody has observed what is still to come: the newer statement wins, so such a one would win for ever."""
+    if draft.observed_at is not None and draft.observed_at > now + AHEAD_MS:
+        return Refusal(reason=Reason.OBSERVED_IN_FUTURE, field="observed_at")
+    return None
 
 
 def same_scope(draft: Draft, old: MemoryState) -> Refusal | None:

@@ -10,12 +10,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from eunoe.domain.identity import SENSITIVITY_RANK, cleared
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import AgentId, MemoryId, Millis
-from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Trust, Visibility
+from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Sensitivity, Trust, Visibility
 
 MOST_MEMBERS: Final = 8
 """Records that may contradict each other openly; a further one waits for a person."""
@@ -37,6 +38,7 @@ class Claimant(Struct, frozen=True, kw_only=True, gc=False):
     valid_until: Millis | None
     content_hash: bytes
     conflict_policy: ConflictPolicy
+    sensitivity: Sensitivity
 
 
 class Standing(Struct, frozen=True, kw_only=True, gc=False):
@@ -68,6 +70,7 @@ def of_draft(case: Case, draft: Draft, trust: Trust, confirmation: Confirmation,
         valid_until=draft.valid_until,
         content_hash=content_hash,
         conflict_policy=draft.conflict_policy,
+        sensitivity=draft.sensitivity,
     )
 
 
@@ -85,6 +88,7 @@ def of_record(record: MemoryState, trust: Trust) -> Claimant:
         valid_until=record.valid_until,
         content_hash=record.content_hash,
         conflict_policy=record.conflict_policy,
+        sensitivity=record.sensitivity,
     )
 
 
@@ -109,8 +113,28 @@ def standing(case: Case, newcomer: Claimant) -> Standing:
         return Standing(loses_to=rivals)
     (speaking, against), rival = compared[0], rivals[0]
     if len(rivals) == 1 and speaking and not against and _same_scope(newcomer, rival):
+        if cleared(case, rival) is not None or _lowers(newcomer, rival):
+            return Standing(loses_to=rivals, review=True)
         return Standing(beats=rival, by=speaking)
     return Standing(ties=rivals)
+
+
+def replacing(case: Case, newcomer: Claimant, claim_ref: bytes | None, old: MemoryState) -> tuple[Reason, ...]:
+    """Why a person must see a correction before it takes the place of ``old``, which it names; empty where none must.
+
+    Being named spares a record nothing that a contradiction would not. Another claim would hide what contradicts the
+    record from then on, and a lower sensitivity would show it to more readers.
+    """
+    reasons: list[Reason] = []
+    if ConflictPolicy.REQUIRE_REVIEW in (newcomer.conflict_policy, old.conflict_policy):
+        reasons.append(Reason.CONFLICT_REVIEW)
+    elif _signals(case, newcomer, old)[1]:
+        reasons.append(Reason.CONTRADICTS)
+    if _lowers(newcomer, old):
+        reasons.append(Reason.SENSITIVITY_LOWERED)
+    if old.author != case.opened.principal and old.claim_ref not in (None, claim_ref):
+        reasons.append(Reason.CLAIM_CHANGED)
+    return tuple(reasons)
 
 
 def contradicts(newcomer: Claimant, rival: MemoryState, now: Millis) -> bool:
@@ -146,6 +170,10 @@ def _same_scope(newcomer: Claimant, rival: MemoryState) -> bool:
         and newcomer.visibility is rival.visibility
         and set(newcomer.purposes) == set(rival.purposes)
     )
+
+
+def _lowers(newcomer: Claimant, rival: MemoryState) -> bool:
+    return SENSITIVITY_RANK[newcomer.sensitivity] < SENSITIVITY_RANK[rival.sensitivity]
 
 
 def _signals(case: Case, newcomer: Claimant, rival: MemoryState) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -36,14 +36,17 @@ from eunoe.schemas.values import Writing
 __all__ = ["Known", "Opened", "decide"]
 
 
-def decide(opened: Opened, known: Known, now: Millis, policy: Policy, writing: Writing) -> tuple[Fact, ...]:
+def decide(
+    opened: Opened, known: Known, now: Millis, policy: Policy, writing: Writing, *, reading: bool
+) -> tuple[Fact, ...]:
     """The outcome of the command: one fact, or none where this command id has its outcome already.
 
-    ``now`` is log time: max(the command's append time, the partition's last decided time).
+    ``now`` is log time: max(the command's append time, the partition's last decided time). ``writing``
+    and ``reading`` are what the switches allow (see `Case`).
     """
     if known.seen:
         return ()
-    case = Case(opened=opened, known=known, now=now, policy=policy, writing=writing)
+    case = Case(opened=opened, known=known, now=now, policy=policy, writing=writing, reading=reading)
     answer = _judge(case)
     return (_rejected(opened.command, answer) if isinstance(answer, Refusal) else answer,)
 

@@ -1,7 +1,7 @@
 """Commands about one record that exists: promote, reject, confirm, retract, expire, forget."""
 
 from eunoe.domain import conflict
-from eunoe.domain.identity import gate, not_own, repeated, within_limit, writing_gate
+from eunoe.domain.identity import cleared, gate, not_own, repeated, same_owner, seen_gate, within_limit
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
 from eunoe.domain.retention import still_running
@@ -28,19 +28,21 @@ from eunoe.schemas.events import (
     SupersededRef,
 )
 from eunoe.schemas.ids import TenantId, is_name
-from eunoe.schemas.values import Action, Confirmation, Trust
+from eunoe.schemas.values import Action, Confirmation, ConflictPolicy, Trust
 
 
 def promote(case: Case, command: PromoteMemory) -> Fact | Refusal:
     """A human reviewer other than the author lets a quarantined record into use, verified (A18–A21)."""
-    objection = writing_gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
+    objection = seen_gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
     if objection is not None:
         return objection
     record = _present(case)
     if isinstance(record, Refusal):
         return record
+    old = case.known.superseded
     return (
         not_own(case, record)
+        or cleared(case, record, *(() if old is None else (old,)))
         or _steps(record, command.expected_version, Step.PROMOTED)
         or still_running(record, case.now)
         or _waited(case, record)
@@ -102,7 +104,7 @@ def reject(case: Case, command: RejectMemory) -> Fact | Refusal:
 
 def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
     """A human reviewer other than the author stands behind a statement that was only proposed."""
-    objection = writing_gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
+    objection = seen_gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
     if objection is not None:
         return objection
     record = _present(case)
@@ -110,6 +112,7 @@ def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
         return record
     return (
         not_own(case, record)
+        or cleared(case, record)
         or _steps(record, command.expected_version, Step.CONFIRMED)
         or (None if record.confirmation is Confirmation.PROPOSED else _wrong_state(record))
         or still_running(record, case.now)
@@ -118,10 +121,13 @@ def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
 
 
 def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
-    """A writer (who asked the person) or a human reviewer says which record of an open conflict holds (B40)."""
+    """A writer (who asked the person) or a human reviewer says which record of an open conflict holds (B40).
+
+    What gives way must be its owner's and unverified, and nobody have asked for a person; else a reviewer answers.
+    """
     objection = (
         _writer_or_reviewer(case, command.tenant)
-        or writing_gate(case, Action.WRITE if _may_write(case, command.tenant) else Action.REVIEW, command.tenant)
+        or seen_gate(case, Action.WRITE if _may_write(case, command.tenant) else Action.REVIEW, command.tenant)
         or repeated(case, command.idempotency)
     )
     if objection is not None:
@@ -134,12 +140,26 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
         return objection
     claimant = conflict.of_record(record, record.trust)
     others = tuple(each for each in case.known.rivals if conflict.contradicts(claimant, each, case.now))
+    hidden = cleared(case, record, *others)
+    if hidden is not None:
+        return hidden
     if not others:
         return Refusal(reason=Reason.NO_CONFLICT, current_version=record.version)
+    if _needs_review(case, record, others):
+        objection = gate(case, Action.REVIEW, command.tenant) or not_own(case, record)
+        if objection is not None:
+            return objection
     return ConflictResolved(
         memory_id=record.memory_id,
         version=record.version + 1,
         superseded=tuple(SupersededRef(memory_id=each.memory_id, version=each.version + 1) for each in others),
+    )
+
+
+def _needs_review(case: Case, record: MemoryState, others: tuple[MemoryState, ...]) -> bool:
+    """Whether a writer may not answer it: somebody asked for a person, or what would give way is not the writer's."""
+    return any(each.conflict_policy is ConflictPolicy.REQUIRE_REVIEW for each in (record, *others)) or any(
+        each.trust is Trust.VERIFIED or not same_owner(case, each) for each in others
     )
 
 

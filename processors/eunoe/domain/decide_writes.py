@@ -6,7 +6,7 @@ candidate.
 """
 
 from eunoe.domain import admission, conflict, judging, retention
-from eunoe.domain.identity import repeated, source_allowed, writing_gate
+from eunoe.domain.identity import cleared, repeated, source_allowed, writing_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import Step, allowed
 from eunoe.schemas.commands import CorrectMemory, Draft, RememberMemory
@@ -97,7 +97,8 @@ def _admissible(case: Case, draft: Draft) -> Refusal | None:
         return objection
     rule = policy.kinds[draft.kind]
     return (
-        retention.expiry(draft, rule, case.now, policy.expiry_tolerance)
+        admission.observed(draft, case.now)
+        or retention.expiry(draft, rule, case.now, policy.expiry_tolerance)
         or retention.fitting_bucket(draft, rule, key.bucket)
         or judging.objection(draft, opened.body, opened.findings, policy)
     )
@@ -117,6 +118,9 @@ def _replaceable(case: Case, command: CorrectMemory) -> Refusal | None:
         return Refusal(reason=Reason.NOT_FOUND, field="supersedes")
     if case.known.superseded_closed:
         return Refusal(reason=Reason.SUBJECT_CLOSED, field="supersedes", memory_id=old.memory_id)
+    hidden = cleared(case, old)
+    if hidden is not None:
+        return hidden
     if old.version != command.expected_version:
         return Refusal(reason=Reason.VERSION_CONFLICT, memory_id=old.memory_id, current_version=old.version)
     if allowed(old, Step.SUPERSEDED) is None:
@@ -137,6 +141,9 @@ def _born(case: Case, draft: Draft, supersedes: MemoryId | None) -> Fact | Refus
     reasons = judging.doubts(draft, case.opened.findings, case.policy)
     if standing.loses_to:
         reasons += (Reason.CONFLICT_REVIEW if standing.review else Reason.CONTRADICTS,)
+    if case.known.superseded is not None:
+        reasons += conflict.replacing(case, newcomer, _claim(case), case.known.superseded)
+        reasons = tuple(dict.fromkeys(reasons))
     kept = case.opened.redacted or draft
     if reasons:
         return _quarantined(case, kept, supersedes, standing, reasons)
@@ -158,7 +165,7 @@ def _quarantined(
         trust=source.trust,
         confirmation=source.confirmation,
         content_hash=digests.content_hash,
-        claim_ref=digests.claim_ref,
+        claim_ref=_claim(case),
         supersedes=supersedes,
         reasons=reasons,
         policy_influence=judging.influences(findings),
@@ -184,12 +191,20 @@ def _accepted(case: Case, draft: Draft, standing: conflict.Standing) -> MemoryAc
         trust=source.trust,
         confirmation=source.confirmation,
         content_hash=digests.content_hash,
-        claim_ref=digests.claim_ref,
+        claim_ref=_claim(case),
         supersedes=None if old is None else SupersededRef(memory_id=old.memory_id, version=old.version + 1),
         conflicts_with=tuple(ConflictRef(memory_id=each.memory_id, version=each.version + 1) for each in ties),
         settled_by=standing.by if named is None else (),
+        claim_changed=named is not None and named.claim_ref not in (None, _claim(case)),
         findings=case.opened.findings,
     )
+
+
+def _claim(case: Case) -> bytes | None:
+    """The claim that the draft makes: its own, else that of the record it corrects."""
+    digests, old = case.opened.digests, case.known.superseded
+    own = None if digests is None else digests.claim_ref
+    return old.claim_ref if own is None and old is not None else own
 
 
 def _about(case: Case, draft: Draft) -> tuple[SubjectRef, ...]:

@@ -43,6 +43,11 @@ def writing_gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None
     return gate(case, action, tenant) or (Refusal(reason=Reason.WRITES_OFF) if case.writing is Writing.OFF else None)
 
 
+def seen_gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
+    """`writing_gate`, for what somebody must have looked at: while it is not shown, nobody can have."""
+    return writing_gate(case, action, tenant) or (None if case.reading else Refusal(reason=Reason.READS_OFF))
+
+
 def may_ask_to_forget(case: Case, tenant: TenantId) -> Refusal | None:
     """Who may request that a person be forgotten."""
     return gate(case, Action.REQUEST_ERASURE, tenant)
@@ -73,18 +78,29 @@ def source_allowed(case: Case, draft: Draft) -> Refusal | None:
     return None
 
 
-def not_own(case: Case, record: MemoryState) -> Refusal | None:
-    """Nobody judges what they, or somebody of the same owner, wrote (C15).
+def cleared(case: Case, *records: MemoryState) -> Refusal | None:
+    """Nobody replaces, lets into use or answers for what is above what they may read. The gate was passed."""
+    most = SENSITIVITY_RANK[case.policy.principals[case.opened.principal].max_sensitivity]
+    if any(SENSITIVITY_RANK[each.sensitivity] > most for each in records):
+        return Refusal(reason=Reason.NOT_ALLOWED, field="max_sensitivity")
+    return None
+
+
+def same_owner(case: Case, record: MemoryState) -> bool:
+    """Whether the principal or somebody of its owner wrote it.
 
     An author who has left the policy since is told apart by name alone.
     """
     principal, principals = case.opened.principal, case.policy.principals
-    if record.author == principal:
-        return Refusal(reason=Reason.OWN_MEMORY)
     author = principals.get(record.author)
-    if author is not None and author.owner == principals[principal].owner:
-        return Refusal(reason=Reason.SAME_OWNER)
-    return None
+    return record.author == principal or (author is not None and author.owner == principals[principal].owner)
+
+
+def not_own(case: Case, record: MemoryState) -> Refusal | None:
+    """Nobody judges what they, or somebody of the same owner, wrote (C15)."""
+    if record.author == case.opened.principal:
+        return Refusal(reason=Reason.OWN_MEMORY)
+    return Refusal(reason=Reason.SAME_OWNER) if same_owner(case, record) else None
 
 
 def repeated(case: Case, idempotency: bytes) -> CommandDuplicate | Refusal | None:

@@ -99,10 +99,14 @@ class Refusal(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Case(Struct, frozen=True, kw_only=True, gc=False):
-    """Everything one decision rests on. ``now`` is log time, never before the partition's last decision."""
+    """Everything one decision rests on. ``now`` is log time, never before the partition's last decision.
+
+    ``writing`` and ``reading``: what the switches allow for the purposes concerned; reading, for one of them.
+    """
 
     opened: Opened
     known: Known
     now: Millis
     policy: Policy
     writing: Writing
+    reading: bool

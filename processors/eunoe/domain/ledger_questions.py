@@ -133,7 +133,9 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
             key = _bucket_asked_for(command, entries)
             return [] if key is None else [key]
         case CorrectMemory(supersedes=old):
-            return _of_record(find(entries, memory_key(tenant, old), MemoryState))
+            replaced = find(entries, memory_key(tenant, old), MemoryState)
+            # A correction that names no claim makes that of the record it replaces.
+            return _of_record(replaced) + ([] if replaced is None else _of_claim(tenant, replaced.claim_ref, entries))
         case _:
             record = find(entries, memory_key(tenant, command.memory_id), MemoryState)
             keys = _of_record(record)
@@ -265,6 +267,7 @@ def _known_of_draft(common: Known, command: RememberMemory | CorrectMemory, entr
         memory=_record(entries, tenant, draft.memory_id),
         superseded=old,
         superseded_closed=old is not None and record_closed(old, entries),
+        rivals=() if old is None else rivals(tenant, old.claim_ref, entries, {draft.memory_id, old.memory_id}),
         key=find(entries, key_key(tenant, draft.key_id), KeyState),
     )
 

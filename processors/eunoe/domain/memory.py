@@ -46,7 +46,7 @@ from eunoe.schemas.events import (
     SubjectRef,
 )
 from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
-from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Review, Trust, Visibility
+from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Review, Sensitivity, Trust, Visibility
 
 
 class Step(StrEnum):
@@ -119,7 +119,7 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
 
     ``supersedes`` is what a quarantined correction would replace when promoted; None once it has. ``content_hash`` and
     ``claim_ref`` are keyed: what contradicts what is told without opening anything. ``said_at``: when it was observed,
-    or else decided. ``reviewable_at``: the end of its waiting period.
+    or else decided. ``reviewable_at``: the end of its waiting period. ``sensitivity``: who may judge or replace it.
     """
 
     memory_id: MemoryId
@@ -147,6 +147,7 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     valid_until: Millis | None = None
     conflict_policy: ConflictPolicy = ConflictPolicy.POLICY_DECIDES
     reviewable_at: Millis = Millis(0)
+    sensitivity: Sensitivity = Sensitivity.RESTRICTED
 
 
 class ImpossibleFact(Exception):
@@ -254,6 +255,7 @@ def _born(state: MemoryState | None, header: EventHeader, fact: MemoryAccepted |
         valid_until=draft.valid_until,
         conflict_policy=draft.conflict_policy,
         reviewable_at=fact.reviewable_at if isinstance(fact, MemoryQuarantined) else Millis(0),
+        sensitivity=draft.sensitivity,
     )
 
 

@@ -54,6 +54,7 @@ class Rules(Protocol):
     @property
     def verifiers(self) -> Verifiers: ...
     def writing(self, tenant: TenantId, purposes: Sequence[str]) -> Writing: ...
+    def reading(self, tenant: TenantId, purposes: Sequence[str]) -> bool: ...
 
 
 class RuleSource(Protocol):
@@ -232,8 +233,9 @@ class PartitionDecider:
                 before.position, entries, lambda loaded: contesting(command.tenant, claim, loaded)
             )
             what_is_known = with_rivals(what_is_known, command, claim, entries)
-        writing = rules.writing(command.tenant, _purposes(command, what_is_known))
-        for fact in decide(opened, what_is_known, now, rules.policy, writing):
+        purposes = _purposes(command, what_is_known)
+        writing, reading = rules.writing(command.tenant, purposes), rules.reading(command.tenant, purposes)
+        for fact in decide(opened, what_is_known, now, rules.policy, writing, reading=reading):
             event = Event(header=header_of(received, opened, fact, rules, now), fact=fact)
             changed = fold(entries, event)
             entries.update(changed)

@@ -36,6 +36,7 @@ class Reason(StrEnum):
     SIGNATURE_REQUIRED = "signature_required"
     OWN_MEMORY = "own_memory"
     WRITES_OFF = "writes_off"
+    READS_OFF = "reads_off"
     # what is written
     UNKNOWN_PURPOSE = "unknown_purpose"
     UNKNOWN_KIND = "unknown_kind"
@@ -49,6 +50,7 @@ class Reason(StrEnum):
     EXPIRY_PASSED = "expiry_passed"
     EXPIRY_TOO_FAR = "expiry_too_far"
     EXPIRY_SKEWED = "expiry_skewed"
+    OBSERVED_IN_FUTURE = "observed_in_future"
     # keys
     TENANT_NOT_OPEN = "tenant_not_open"
     UNKNOWN_KEY = "unknown_key"
@@ -91,6 +93,8 @@ class Reason(StrEnum):
     CONTRADICTS = "contradicts"
     CONFLICT_REVIEW = "conflict_review"
     NO_CONFLICT = "no_conflict"
+    SENSITIVITY_LOWERED = "sensitivity_lowered"
+    CLAIM_CHANGED = "claim_changed"
     # review
     CONFIRMATION_NEEDED = "confirmation_needed"
     WAITING_PERIOD = "waiting_period"
@@ -187,6 +191,7 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
 
     ``settled_by`` names the signals by which it beat a record that it contradicts (empty where the author named the
     old one); ``conflicts_with`` those it neither beats nor gives way to: all stay active, marked as in conflict.
+    ``claim_changed``: its author corrected a record of their own and made another claim of it.
     """
 
     draft: Draft
@@ -199,6 +204,7 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
     supersedes: SupersededRef | None = None
     conflicts_with: tuple[ConflictRef, ...] = ()
     settled_by: tuple[str, ...] = ()
+    claim_changed: bool = False
     findings: tuple[Finding, ...] = ()
 
 

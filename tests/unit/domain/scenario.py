@@ -92,6 +92,7 @@ class How(TypedDict, total=False):
     body: BodyFacts
     failure: Reason
     writing: Writing
+    reading: bool
     claim: str
     findings: tuple[Finding, ...]
     redacted: Draft
@@ -164,8 +165,9 @@ class Scenario:
         self.complete(entries, lambda loaded: contesting(command.tenant, claim, loaded))
         told = with_rivals(known(opened.command_id, command, entries), command, claim, entries)
         writing = how.get("writing", Writing.ON)
-        facts = decide(opened, told, self.now, self.policy, writing)
-        assert facts == decide(opened, told, self.now, self.policy, writing)
+        reading = how.get("reading", True)
+        facts = decide(opened, told, self.now, self.policy, writing, reading=reading)
+        assert facts == decide(opened, told, self.now, self.policy, writing, reading=reading)
         if told.seen:
             assert facts == ()
             return None

@@ -198,6 +198,7 @@ def test_the_moves_reach_every_state() -> None:
         _correct("b", "a", ALICE, False, proposed),
         lambda _: promote("a"),
         _correct("b", "a", ALICE, False, proposed),
+        lambda _: promote("b"),
         _remember("c", BOB, True, waits, "x"),
         lambda _: reject("c"),
         _remember("d", BOB, False, proposed, "x"),
@@ -208,7 +209,7 @@ def test_the_moves_reach_every_state() -> None:
     for move in story:
         scenario.ask(move(scenario))
     scenario.now = IN_A_MONTH
-    scenario.ask(expire("b"))
+    scenario.ask(expire("b", 2))
     assert {state.lifecycle for state in records(scenario)} == {
         Lifecycle.SUPERSEDED,
         Lifecycle.EXPIRED,
