@@ -34,6 +34,7 @@ def effective(policy: "Policy") -> dict[str, Any]:
                 "classes": sorted(each.value for each in rule.classes),
                 "answers": sorted(rule.answers),
                 "confirmed_only": rule.confirmed_only,
+                "derived": rule.derived,
             }
             for name, rule in policy.kinds.items()
         },

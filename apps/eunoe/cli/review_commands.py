@@ -113,9 +113,13 @@ def _decision(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @review.command()
+@click.option("--confirm", is_flag=True, help="Stand behind it too: readers get it as confirmed, not as proposed.")
 @_decision
 def approve(call: Call, memories: Sequence[tuple[str, int | None]], **given: Any) -> None:
-    """Let each MEMORY_ID@VERSION into use. Each is a decision of its own; exits 1 if one of them was refused."""
+    """Let each MEMORY_ID@VERSION into use. Each is a decision of its own; exits 1 if one of them was refused.
+
+    With --confirm, what was let in is confirmed by a second decision, and its outcome is the last.
+    """
     _decide(call, "promote", memories, given)
 
 
@@ -129,7 +133,8 @@ def reject(call: Call, memories: Sequence[tuple[str, int | None]], **given: Any)
 
 def _decide(call: Call, operation: str, memories: Sequence[tuple[str, int | None]], given: dict[str, Any]) -> None:
     lines = _lines(operation, memories, given)
-    documents, texts = run(_outcomes(call, lines, given["timeout"]))
+    confirms = bool(given.get("confirm"))
+    documents, texts = run(_outcomes(call, lines, given["timeout"], confirms))
     call.show({"outcomes": documents}, lambda: "\n".join(texts))
     if any(each["status"] in (NO_OUTCOME, "rejected") for each in documents):
         raise SystemExit(Exit.REFUSED)
@@ -152,12 +157,16 @@ def _lines(
 
 
 async def _outcomes(
-    call: Call, lines: Sequence[dict[str, Any]], timeout: float
+    call: Call, lines: Sequence[dict[str, Any]], timeout: float, confirms: bool
 ) -> tuple[Sequence[dict[str, Any]], Sequence[str]]:
-    """The outcome of each, in order, as document and as text; one without an outcome in time does not stop the rest."""
+    """The outcome of each, in order, as document and as text; one without an outcome in time does not stop the rest.
+
+    ``confirms``: each record that was let in is confirmed as well, and what comes of that is its outcome.
+    """
     from eunoe.client.lines import line_of
     from eunoe.client.memory import Memory
     from eunoe.readmodels.errors import NoOutcome
+    from eunoe.schemas.outcomes import OutcomeStatus
 
     made = [line_of(each) for each in lines]
     documents: list[dict[str, Any]] = []
@@ -166,6 +175,9 @@ async def _outcomes(
         for line, fields in zip(made, lines, strict=True):
             try:
                 outcome = await memory.perform(line, timeout=timeout)
+                if confirms and outcome.status is OutcomeStatus.DONE:
+                    then = {**fields, "op": "confirm", "expected_version": fields["expected_version"] + 1}
+                    outcome = await memory.perform(line_of(then), timeout=timeout)
             except NoOutcome as none:
                 said = f"{NO_OUTCOME}  memory {fields['memory_id']}\ncommand {none.command_id}"
                 documents.append(

@@ -12,6 +12,7 @@ from eunoe.schemas.policy import ANY, Policy
 from eunoe.schemas.values import Action, Confirmation, PrincipalKind, SourceKind, Trust
 
 _NOBODY = frozenset({"nobody", "none", "-", ""})
+_SUMMARY = "summar"
 _GUESSES = (SourceKind.INFERRED, SourceKind.MODEL_OUTPUT)
 
 
@@ -74,7 +75,17 @@ def _no_guess_is_a_fact(policy: Policy) -> Answer:
     ]
     if wrong:
         return Answer(question, False, f"sources.{', sources.'.join(wrong)}: confirmation must be proposed")
-    return Answer(question, True, "inferred and model_output start as proposed, and every read says so")
+    summaries = [name for name, rule in policy.kinds.items() if _SUMMARY in name.lower() and not rule.derived]
+    if summaries:
+        return Answer(question, False, f"kinds.{', kinds.'.join(sorted(summaries))}: derived must be true")
+    derived = sorted(name for name, rule in policy.kinds.items() if rule.derived)
+    if not derived:
+        return Answer(question, False, "no kind is derived: a summary may start as confirmed; give summaries a kind")
+    return Answer(
+        question,
+        True,
+        f"inferred, model_output and the kinds {', '.join(derived)} start as proposed; every read says so",
+    )
 
 
 def _owned(policy: Policy) -> Answer:

@@ -133,7 +133,9 @@ def _born(case: Case, draft: Draft, supersedes: MemoryId | None) -> Fact | Refus
     digests = case.opened.digests
     assert digests is not None
     source = case.policy.sources[draft.source_kind]
-    newcomer = conflict.of_draft(case, draft, source.trust, source.confirmation, digests.content_hash)
+    newcomer = conflict.of_draft(
+        case, draft, source.trust, judging.confirmation(draft, case.policy), digests.content_hash
+    )
     repetition = conflict.repeats(case, newcomer)
     if repetition is not None:
         return repetition
@@ -163,7 +165,7 @@ def _quarantined(
         about=_about(case, draft),
         incarnation=known.tenant.incarnation,
         trust=source.trust,
-        confirmation=source.confirmation,
+        confirmation=judging.confirmation(draft, case.policy),
         content_hash=digests.content_hash,
         claim_ref=_claim(case),
         supersedes=supersedes,
@@ -189,7 +191,7 @@ def _accepted(case: Case, draft: Draft, standing: conflict.Standing) -> MemoryAc
         about=_about(case, draft),
         incarnation=known.tenant.incarnation,
         trust=source.trust,
-        confirmation=source.confirmation,
+        confirmation=judging.confirmation(draft, case.policy),
         content_hash=digests.content_hash,
         claim_ref=_claim(case),
         supersedes=None if old is None else SupersededRef(memory_id=old.memory_id, version=old.version + 1),

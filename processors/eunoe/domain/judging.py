@@ -34,6 +34,7 @@ def objection(draft: Draft, body: BodyFacts, findings: tuple[Finding, ...], poli
         _purpose_sensitivity(draft, policy)
         or _circumstances(draft, policy)
         or _reference(draft, body, policy)
+        or _origin(draft, body, policy)
         or _answers(draft, body, policy)
         or _rejected(findings)
     )
@@ -50,9 +51,14 @@ def doubts(draft: Draft, findings: tuple[Finding, ...], policy: Policy) -> tuple
         found.append(Reason.CIRCUMSTANCE)
     if source.copies is Verdict.QUARANTINE and not draft.reference:
         found.append(Reason.PREFER_REFERENCE)
-    if policy.kinds[draft.kind].confirmed_only and source.confirmation is Confirmation.PROPOSED:
+    if policy.kinds[draft.kind].confirmed_only and confirmation(draft, policy) is Confirmation.PROPOSED:
         found.append(Reason.CONFIRMATION_NEEDED)
     return tuple(dict.fromkeys(found))
+
+
+def confirmation(draft: Draft, policy: Policy) -> Confirmation:
+    """What it starts as: what its source is worth; what is derived is proposed at most, whoever says it (B45)."""
+    return Confirmation.PROPOSED if policy.kinds[draft.kind].derived else policy.sources[draft.source_kind].confirmation
 
 
 def reviewable_at(reasons: tuple[Reason, ...], now: Millis, policy: Policy) -> Millis:
@@ -82,6 +88,13 @@ def _reference(draft: Draft, body: BodyFacts, policy: Policy) -> Refusal | None:
         return None if body.names_record else Refusal(reason=Reason.NO_PROVENANCE, field="reference")
     if policy.sources[draft.source_kind].copies is Verdict.REJECT:
         return Refusal(reason=Reason.PREFER_REFERENCE, field="reference")
+    return None
+
+
+def _origin(draft: Draft, body: BodyFacts, policy: Policy) -> Refusal | None:
+    """What is derived names the events that it was made from (B45)."""
+    if policy.kinds[draft.kind].derived and body.event_ids == 0:
+        return Refusal(reason=Reason.NO_PROVENANCE, field="event_ids")
     return None
 
 

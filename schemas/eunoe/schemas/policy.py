@@ -93,7 +93,8 @@ class KindRule:
     """Retention of one kind of record: at most ``ttl_max``. ``own_bucket``: each record gets a data key of its own.
 
     ``answers``: which of the questions of B3 (fields of `Answers`) a record must answer. ``confirmed_only``: what is
-    only proposed waits for a person. ``classes``: those it may be kept as.
+    only proposed waits for a person. ``classes``: those it may be kept as. ``derived``: made from other records or
+    events, such as a summary: it names them, and whoever says it, it starts as proposed at most (B45).
     """
 
     name: str
@@ -101,6 +102,7 @@ class KindRule:
     own_bucket: bool
     answers: frozenset[str] = frozenset()
     confirmed_only: bool = False
+    derived: bool = False
     classes: frozenset[MemoryClass] = frozenset(MemoryClass)
 
 

@@ -148,6 +148,7 @@ def _kind(name: str, table: Table) -> KindRule:
         own_bucket=table.flag("own_bucket", False),
         answers=answers_of(name, table),
         confirmed_only=table.flag("confirmed_only", False),
+        derived=table.flag("derived", False),
         classes=classes_of(name, table),
     )
 

@@ -88,6 +88,10 @@ def test_what_a_reader_must_know_is_a_label_and_is_explained_where_it_occurs() -
     disputed = sample_recalled(conflicts=("m-2",), confirmation=Confirmation.PROPOSED)
     assert (labels_of(sample_recalled()), labels_of(proposed), labels_of(low)) == ((), ("proposed",), ("low_trust",))
     assert labels_of(disputed) == ("proposed", "conflicted")
+    let_in = sample_recalled(confirmation=Confirmation.PROPOSED, trust=Trust.VERIFIED)
+    assert labels_of(let_in) == ("reviewed",)
+    assert "a reviewer let it in; nobody has confirmed it" in render(sample_result(let_in), nonce=NONCE)
+    assert "inferred" not in render(sample_result(let_in, proposed), nonce=NONCE).replace('"inferred"', "")
     plain = render(sample_result(sample_recalled()), nonce=NONCE)
     marked = render(sample_result(sample_recalled(), proposed, low), nonce=NONCE)
     assert [each.get("labels") for each in objects(marked)] == [None, ["proposed"], ["low_trust"]]

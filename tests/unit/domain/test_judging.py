@@ -216,3 +216,18 @@ def test_a_surface_that_the_policy_does_not_know_is_refused() -> None:
     assert isinstance(refused, CommandRejected)
     assert (refused.reason, refused.field) == (Reason.UNKNOWN_SURFACE, "surfaces")
     assert isinstance(outcome(policy, surfaces=("chat",)), MemoryAccepted)
+
+
+def test_what_is_derived_names_its_events_and_is_proposed_whoever_says_it() -> None:
+    kinds = MappingProxyType(
+        {**POLICY.kinds, "summary": KindRule(name="summary", ttl_max=365 * DAY, own_bucket=False, derived=True)}
+    )
+    told = Scenario(policy=replace(POLICY, kinds=kinds))
+    key = told.key(ALICE, MONTH)
+    told.when(remember(draft("bare", key, kind="summary")), body=structs.replace(BODY, event_ids=0)).then(
+        Refused(reason=Reason.NO_PROVENANCE, field="event_ids")
+    )
+    fact = told.ask(remember(draft("summary", key, kind="summary")))
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.confirmation is Confirmation.PROPOSED
+    told.given(remember(draft("fact", key)), body=structs.replace(BODY, event_ids=0))

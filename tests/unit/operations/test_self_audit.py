@@ -68,3 +68,12 @@ def without(action: Action) -> Callable[[Policy], Policy]:
 )
 def test_each_weakness_is_one_no(change: Callable[[Policy], Policy]) -> None:
     assert len(noes(change(named()))) == 1
+
+
+def test_a_summary_that_may_start_as_confirmed_is_told() -> None:
+    policy = named()
+    summary = replace(policy.kinds["summary"], derived=False)
+    loose = replace(policy, kinds=MappingProxyType({**policy.kinds, "summary": summary}))
+    assert [each.because for each in self_audit(loose) if not each.yes] == ["kinds.summary: derived must be true"]
+    none = replace(policy, kinds=MappingProxyType({"fact": policy.kinds["fact"]}))
+    assert [each.because.partition(":")[0] for each in self_audit(none) if not each.yes] == ["no kind is derived"]
