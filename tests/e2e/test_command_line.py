@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -105,6 +106,23 @@ def test_a_second_up_finds_the_first(eunoe: Eunoe) -> None:
     }
     assert eunoe.json("up").code == 0
     assert eunoe.json("status").document == before
+
+
+def test_the_readme_s_program_runs_as_it_stands(eunoe: Eunoe) -> None:
+    readme = Path(__file__).parents[2] / "README.md"
+    (program,) = re.findall(r"```python\n(.*?)```", readme.read_text(), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", program.replace('"acme"', '"readme"')],  # a tenant of its own
+        cwd=eunoe.home,
+        env=eunoe.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Found: 1 memory." in done.stdout
+    assert "Prefers delivery after 18:00." in done.stdout
 
 
 def test_what_is_remembered_is_found_corrected_and_forgotten(eunoe: Eunoe) -> None:

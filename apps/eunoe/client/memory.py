@@ -1,6 +1,6 @@
 """`Memory`: what agent developers use. One object writes, waits for outcomes and reads, without Kafka in sight.
 
-    async with Memory.connect(settings) as memory:
+    async with Memory.connect() as memory:  # where `eunoe up` was called, or with settings
         outcome = await memory.remember(
             "Prefers tea.", tenant="acme", agent="bot", purposes=["support"], source={"kind": "user_explicit", …}
         )
@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from eunoe.client.dead_letters import Letter, letters_of
@@ -41,20 +41,24 @@ from eunoe.readmodels.recall.inspecting import Inspection
 from eunoe.readmodels.recall.result import SearchResult
 from eunoe.readmodels.recall.why import Why
 from eunoe.readmodels.review_items import Page
+from eunoe.readmodels.store import answers
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control
 from eunoe.runtime.installation import Installation, bind_redis, read_installation
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.metrics import SILENT, Meter
 from eunoe.runtime.principals import secrets_of
-from eunoe.runtime.redis.connect import connect as connect_redis
+from eunoe.runtime.redis.awaited import awaited_redis
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
+from eunoe.runtime.settings_here import settings_here
 from eunoe.schemas.events import SubjectRef
-from eunoe.schemas.ids import CommandId, Millis, TenantId, is_uuid, new_id
+from eunoe.schemas.ids import CommandId, Millis, PrincipalName, TenantId, is_uuid, new_id
 from eunoe.schemas.outcomes import Outcome
 
 TIMEOUT_S: Final = 15.0
 """For an outcome. A command without one by then may still be decided; its id stays valid to ask for."""
+
+_PROBE_S: Final = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -74,8 +78,20 @@ class Memory:
 
     @staticmethod
     @asynccontextmanager
-    async def connect(settings: Settings, *, meter: Meter = SILENT) -> AsyncIterator["Memory"]:
-        """Raises `SettingsError` without a principal, ``SecretUnusable``, ``KekUnusable``, and what does not answer."""
+    async def connect(
+        settings: Settings | None = None, *, principal: str | None = None, meter: Meter = SILENT
+    ) -> AsyncIterator["Memory"]:
+        """``settings`` None: those that the command line has here (see `settings_here`). ``principal``: who calls,
+        instead of whom the settings say.
+
+        Does not wait for Redis: without it writing and reading raise `StoreUnavailable` or `KeySourceUnavailable`,
+        `try_search` gives `NoMemory`, and once Redis is back they work. Raises `SettingsError`, also without a
+        principal, ``SecretUnusable``, ``KekUnusable``, and `BrokerAway`: without Kafka nobody knows who may read.
+        """
+        if settings is None:
+            settings = settings_here(principal)
+        elif principal is not None:
+            settings = replace(settings, principal=PrincipalName(principal))
         if settings.principal is None:
             problem = "must say who calls (on the command line: --as NAME); `eunoe up` sets one for development"
             raise SettingsError((SettingProblem("EUNOE_PRINCIPAL", problem),))
@@ -83,9 +99,9 @@ class Memory:
         secrets = secrets_of(settings, principal)
         async with AsyncExitStack() as closing:
             installation = await read_installation(settings.kafka, settings.topics)
-            redis = await connect_redis(settings.redis)
-            closing.push_async_callback(redis.aclose)
-            await bind_redis(redis, installation)
+            redis = await closing.enter_async_context(
+                awaited_redis(settings.redis, lambda found: bind_redis(found, installation))
+            )
             follower = await closing.enter_async_context(
                 following_control(settings.kafka, installation, settings.control_signers)
             )
@@ -203,8 +219,9 @@ class Memory:
                 sent = await self.send(line)
         except KeyRefused as refused:
             return refused.outcome
-        except TimeoutError:
-            raise NoKeyYet(TenantId(line.tenant), timeout) from None
+        except (TimeoutError, NoKeyYet) as missing:
+            await self._check_store()
+            raise NoKeyYet(TenantId(line.tenant), timeout) from missing
         try:
             async with asyncio.timeout_at(deadline):
                 await sent.written()
@@ -291,6 +308,12 @@ class Memory:
         if not is_uuid(command_id):
             return ()
         return await letters_of(self.settings.kafka, self.installation, self.keyring, CommandId(command_id))
+
+    async def _check_store(self) -> None:
+        """Raises `StoreUnavailable`: then it is not for want of a worker or a right that no key came."""
+        with answers("looking for a key"):
+            async with asyncio.timeout(_PROBE_S):
+                await self.reading.reader.redis.get("eunoe:is-it-there")
 
     async def _do(self, operation: str, timeout: float, **fields: Any) -> Outcome:
         return await self.perform(line_of({"op": operation, **fields}), timeout=timeout)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from eunoe.client.escaping import FENCE_NAME, escaped
+from eunoe.client.no_memory import NoMemory
 from eunoe.readmodels.recall.result import Empty, RecalledMemory, SearchResult
 from eunoe.schemas.contract.documents import TRUST_LEVELS
 from eunoe.schemas.ids import Millis
@@ -36,8 +37,10 @@ _NO_WORDS: Final[Mapping[Empty, str]] = {
 }
 
 
-def render(result: SearchResult, *, nonce: str | None = None) -> str:
+def render(result: SearchResult | NoMemory, *, nonce: str | None = None) -> str:
     """The block for ``result``, to be put where a prompt has data and never where it has instructions.
+
+    Of `NoMemory` it says that memory is not there now, which is not empty, and what to do without it.
 
     ``nonce``: 16 to 64 hex digits, for tests; a fresh one for each block otherwise. The same nonce and result give the
     same text. Raises ValueError for another nonce.
@@ -49,7 +52,7 @@ def render(result: SearchResult, *, nonce: str | None = None) -> str:
     lines = (
         f"<{fence}>",
         _PREAMBLE,
-        *_status(result),
+        *(_without(result) if isinstance(result, NoMemory) else _status(result)),
         *_legend(result.records),
         *(_line(number, record) for number, record in enumerate(result.records, start=1)),
         f"</{fence}>",
@@ -89,6 +92,12 @@ def _status(result: SearchResult) -> Iterable[str]:
         yield f"Over budget: {_counted(len(result.skipped))} that did not fit ({tokens} tokens)."
     if result.capped:
         yield "Not all of the index was read; something else might match as well."
+
+
+def _without(none: NoMemory) -> Iterable[str]:
+    yield f"Withheld: memory cannot be read now ({none.reason}). Nothing is said about what is stored."
+    if none.fallback is not None:
+        yield f'Without memory, by the policy of this purpose: "{escaped(none.fallback)}".'
 
 
 def _counted(number: int) -> str:

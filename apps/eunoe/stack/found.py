@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eunoe.runtime.settings import Settings, load_settings
+from eunoe.runtime.settings_here import left_settings
 from eunoe.stack.errors import NoStackHere
 from eunoe.stack.provider import PROVIDERS, Endpoints
 
@@ -18,7 +19,7 @@ _FILE = "stack.json"
 
 def settings_file(directory: Path) -> Path:
     """What `up` left, for `stack_settings`."""
-    return directory / "settings.toml"
+    return left_settings(directory)
 
 
 def stack_settings(environ: Mapping[str, str], config: Path | None, directory: Path) -> Settings:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from eunoe.runtime.settings_here import state_directory
+
 
 def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
     """Downloads, shared by all projects of the user: EUNOE_CACHE, else eunoe in XDG_CACHE_HOME, else in ~/.cache."""
@@ -15,4 +17,4 @@ def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 def stack_directory(environ: Mapping[str, str] = os.environ) -> Path:
     """State of the stack started from here: EUNOE_DIRECTORY, else .eunoe under the current folder."""
-    return Path(environ.get("EUNOE_DIRECTORY") or ".eunoe").expanduser().absolute()
+    return state_directory(environ)

@@ -1,5 +1,9 @@
 """Memory that is switched off or away is an answer that an agent can go on with (B69), and withheld is not empty."""
 
+import asyncio
+import json
+import os
+import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,12 +13,14 @@ from typing import Any
 import pytest
 
 from eunoe.client.memory import Memory, NoMemory
+from eunoe.crypto.errors import KeySourceUnavailable
 from eunoe.readmodels.errors import StoreUnavailable
 from eunoe.readmodels.recall.errors import BadScope, ReadRefused
 from eunoe.readmodels.recall.result import SearchResult
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.control_state import switch_body
+from eunoe.runtime.errors import ForeignLog
 from eunoe.runtime.installation import open_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
 from eunoe.runtime.principals import control_signer
@@ -23,7 +29,7 @@ from eunoe.schemas.control import SWITCH_PREFIX, Switch
 from eunoe.schemas.ids import Offset, Partition, PrincipalName
 from eunoe.schemas.outcomes import Token
 from eunoe.schemas.topics import TopicNames
-from eunoe.stack.development import AGENT, apply_development
+from eunoe.stack.development import AGENT, apply_development, remembered
 from eunoe.stack.local import LocalStack
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import running_services
@@ -145,3 +151,71 @@ async def switch(settings: Settings, memory: Memory, of: str, to: Switch) -> Non
             name=f"{SWITCH_PREFIX}{of}",
             body=switch_body(to),
         )
+
+
+async def test_an_agent_that_starts_without_redis_goes_on_and_has_memory_once_it_is_back(
+    lone: Memory, own_stack: LocalStack
+) -> None:
+    outcome = await lone.remember("Prefers green tea.", **WHERE)
+    assert isinstance(await answer(lone, after=outcome.token), SearchResult)
+    for away in (own_stack.redis_server.pause, own_stack.redis_server.kill):
+        away()
+        started = time.monotonic()
+        async with Memory.connect(lone.settings) as late:
+            assert await answer(late, timeout=1) == NoMemory(reason="store_away", fallback=FALLBACK, retryable=True)
+            assert time.monotonic() - started < 6
+            with pytest.raises(StoreUnavailable):
+                await late.search("tea", **SCOPE)
+            with pytest.raises((KeySourceUnavailable, StoreUnavailable)):
+                await late.remember("Prefers milk.", timeout=2, **WHERE)
+            code, document = await program(lone.settings, "search", "tea", *AS_OPTIONS)
+            assert (code, document["no_memory"]["reason"]) == (3, "store_away")
+            assert document["no_memory"]["fallback"] == FALLBACK
+            code, document = await program(
+                lone.settings, "remember", "Prefers rum.", *AS_OPTIONS, *SOURCED, "--timeout", "2"
+            )
+            assert (code, "secret" in document["message"]) == (3, False), document
+            if away == own_stack.redis_server.pause:
+                own_stack.redis_server.resume()
+            else:
+                own_stack.redis_server.restart()
+            await until(lambda: back(late), 20)
+
+
+async def test_a_redis_of_another_log_is_found_out_late_too(lone: Memory, own_stack: LocalStack) -> None:
+    own_stack.redis_server.pause()
+    async with Memory.connect(lone.settings) as late:
+        own_stack.redis_server.resume()
+        await lone.reading.reader.redis.set("eunoe:installation:", "another-log")
+
+        async def told() -> bool:
+            try:
+                await late.search("tea", **SCOPE)
+            except ForeignLog:
+                return True
+            except StoreUnavailable:
+                return False
+            return False
+
+        await until(told, 20)
+
+
+SOURCED = ("--uri", "crm://1", "--ttl", "P1D")
+AS_OPTIONS = ("--tenant", "acme", "--agent", "bot", "--purpose", "support")
+
+
+async def program(settings: Settings, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """The command line on these settings: its code and its JSON document."""
+    given = {
+        f"EUNOE_{name.upper()}": ",".join(value) if isinstance(value, list) else str(value)
+        for name, value in remembered(settings).items()
+    }
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "eunoe.cli.main", *arguments, "--json"),
+        env={**os.environ, **given},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert b"Traceback" not in err, err
+    return process.returncode or 0, json.loads(out)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from eunoe.client.no_memory import NoMemory
 from eunoe.client.rendering import labels_of, render
 from eunoe.readmodels.recall.budget import Skipped
 from eunoe.readmodels.recall.result import Empty
@@ -102,6 +103,14 @@ def test_what_a_reader_must_know_is_a_label_and_is_explained_where_it_occurs() -
     asked_about = render(sample_result(disputed), nonce=NONCE)
     assert 'Label "conflicted"' in asked_about
     assert objects(asked_about)[0]["conflicts_with"] == ["m-2"]
+
+
+def test_no_memory_is_told_apart_from_an_empty_one() -> None:
+    told = render(NoMemory(reason="store_away", fallback="answer without memory", retryable=True), nonce=NONCE)
+    assert "Withheld: memory cannot be read now (store_away)." in told
+    assert '"answer without memory"' in told
+    assert "Empty" not in told
+    assert "by the policy" not in render(NoMemory(reason="reads_off", fallback=None, retryable=False), nonce=NONCE)
 
 
 def test_empty_withheld_over_budget_and_not_searched_are_told_apart() -> None:

@@ -1,6 +1,7 @@
 """Connecting to Redis: a single server or a cluster, told apart by asking it."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.cluster import RedisCluster
@@ -24,16 +25,24 @@ async def connect(url: str) -> Redis:
     """
     # A pool that waits: with the usual one, the hundred and first caller at a time gets an error.
     redis = Redis.from_pool(BlockingConnectionPool.from_url(url, max_connections=_CONNECTIONS, timeout=_PATIENCE_S))
-    server = await redis.info("server")
-    if int(str(server["redis_version"]).split(".")[0]) < 7:
-        await redis.aclose()
-        raise FunctionsUnavailable
     try:
-        await redis.function_list(_NO_LIBRARY)
-    except ResponseError as error:  # unknown command, or no permission
+        server = await _examined(redis)
+    except BaseException:
         await redis.aclose()
-        raise FunctionsUnavailable from error
+        raise
     if server.get("redis_mode") != "cluster":
         return redis
     await redis.aclose()
     return RedisCluster.from_url(url)  # type: ignore[return-value]  # same commands, see AnyRedis
+
+
+async def _examined(redis: Redis) -> Mapping[str, Any]:
+    """What it says of itself. Raises `FunctionsUnavailable`."""
+    server: Mapping[str, Any] = await redis.info("server")
+    if int(str(server["redis_version"]).split(".")[0]) < 7:
+        raise FunctionsUnavailable
+    try:
+        await redis.function_list(_NO_LIBRARY)
+    except ResponseError as error:  # unknown command, or no permission
+        raise FunctionsUnavailable from error
+    return server
