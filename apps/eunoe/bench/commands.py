@@ -209,6 +209,33 @@ def erasure(  # click hands over by name
 
 @bench.command()
 @_json_option
+@click.option(
+    "--events", type=click.IntRange(min=500), multiple=True, default=(100_000, 1_000_000), show_default=True,
+    help="Facts in memory-lifecycle (repeatable).",
+)  # fmt: skip
+@_size("--repetitions", default=1, help="Of every contender, in every size.")
+@_size("--searches", default=300, least=20, help="Before the rebuild; while it runs there are twenty a second.")
+@_size("--partitions", default=4, help="Of the topics.")
+@click.option("--seed", default=1, show_default=True, help="Of the facts.")
+def rebuild(  # click hands over by name
+    as_json: bool, events: tuple[int, ...], repetitions: int, searches: int, partitions: int, seed: int
+) -> None:
+    """Rebuilding `recall` and `history` beside live projecting, with searches while it runs."""
+    from eunoe.bench.rebuild import measure
+    from eunoe.bench.rebuild_report import Sizes
+
+    sizes = Sizes(
+        events=tuple(sorted(set(events))),
+        repetitions=repetitions,
+        searches=searches,
+        partitions=partitions,
+        seed=seed,
+    )
+    _perform(lambda ground, progress: measure(ground, sizes, progress), as_json=as_json, partitions=partitions)
+
+
+@bench.command()
+@_json_option
 @click.argument("files", type=click.File("rb"), nargs=-1, required=True)
 def render(as_json: bool, files: tuple[IO[bytes], ...]) -> None:
     """Markdown of results that `--json` printed, as docs/benchmarks.md has it."""

@@ -16,7 +16,7 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.producers.drafts import place, seal
 from eunoe.producers.proposal import Proposal
 from eunoe.runtime.clock import SystemClock
-from eunoe.schemas.events import Event, EventHeader, MemoryAccepted
+from eunoe.schemas.events import Event, EventHeader, Fact, MemoryAccepted, SupersededRef
 from eunoe.schemas.ids import (
     AgentId,
     Bucket,
@@ -111,29 +111,7 @@ class Sealer:
 
     async def event(self, tenant: TenantId, number: int, statement: str) -> Event:
         """One accepted record of ``statement``, about the ``number``-th person (counted round)."""
-        proposal = Proposal(
-            tenant=tenant,
-            agent=AGENT,
-            statement=statement,
-            purposes=(PURPOSE,),
-            source_kind=SourceKind.USER_EXPLICIT,
-            subject=f"subject-{number % _SUBJECTS}",
-            source_uri=f"bench://events/{number}",
-            confidence=0.9,
-            expires_at=self._expires_at,
-        )
-        now = SystemClock().now()
-        placed = place(proposal, MemoryId(new_id()), None, now)
-        keys = await self.keyring.tenant(tenant)
-        cipher = await self.keyring.sealing_cipher(tenant, keys.pseudonym(proposal.subject), placed.bucket)
-        fact = MemoryAccepted(
-            draft=seal(placed, keys, cipher),
-            incarnation=1,
-            trust=Trust.ASSERTED,
-            confirmation=Confirmation.CONFIRMED,
-            content_hash=bytes(16),
-        )
-        return Event(header=_header(tenant, number, now), fact=fact)
+        return await accepted(self.keyring, proposed(tenant, number, statement, self._expires_at), number)
 
     def _issue(
         self,
@@ -156,8 +134,41 @@ class Sealer:
         self.keys.hold(wrap_key(wrapper, self.log_id, new_key(), meta))
 
 
-def _header(tenant: TenantId, number: int, now: Millis) -> EventHeader:
-    return EventHeader(
+def proposed(tenant: TenantId, number: int, statement: str, expires_at: Millis, subject: str | None = None) -> Proposal:
+    """A record of ``statement``; without ``subject`` about the ``number``-th of the people whom a `Sealer` knows."""
+    return Proposal(
+        tenant=tenant,
+        agent=AGENT,
+        statement=statement,
+        purposes=(PURPOSE,),
+        source_kind=SourceKind.USER_EXPLICIT,
+        subject=subject or f"subject-{number % _SUBJECTS}",
+        source_uri=f"bench://events/{number}",
+        confidence=0.9,
+        expires_at=expires_at,
+    )
+
+
+async def accepted(keyring: Keyring, proposal: Proposal, number: int, supersedes: SupersededRef | None = None) -> Event:
+    """The fact that the proposal was accepted, sealed under the key of its subject that ``keyring`` finds."""
+    now, tenant = SystemClock().now(), proposal.tenant
+    placed = place(proposal, MemoryId(new_id()), None, now)
+    keys = await keyring.tenant(tenant)
+    cipher = await keyring.sealing_cipher(tenant, keys.pseudonym(proposal.subject), placed.bucket)
+    fact = MemoryAccepted(
+        draft=seal(placed, keys, cipher),
+        incarnation=1,
+        trust=Trust.ASSERTED,
+        confirmation=Confirmation.CONFIRMED,
+        content_hash=bytes(16),
+        supersedes=supersedes,
+    )
+    return decided(tenant, number, now, fact)
+
+
+def decided(tenant: TenantId, number: int, now: Millis, fact: Fact) -> Event:
+    """``fact`` with a header of plausible size. ``number``: of the command."""
+    header = EventHeader(
         event_id=EventId(new_id()),
         command_id=CommandId(new_id()),
         message_id=MessageId(new_id()),
@@ -171,3 +182,4 @@ def _header(tenant: TenantId, number: int, now: Millis) -> EventHeader:
         idempotency=bytes(16),
         payload_digest=bytes(16),
     )
+    return Event(header=header, fact=fact)
