@@ -214,7 +214,7 @@ def erasure(  # click hands over by name
     help="Facts in memory-lifecycle (repeatable).",
 )  # fmt: skip
 @_size("--repetitions", default=1, help="Of every contender, in every size.")
-@_size("--searches", default=300, least=20, help="Before the rebuild; while it runs there are twenty a second.")
+@_size("--searches", default=300, least=20, help="Before the rebuild; while it runs there are ten a second.")
 @_size("--partitions", default=4, help="Of the topics.")
 @click.option("--seed", default=1, show_default=True, help="Of the facts.")
 def rebuild(  # click hands over by name

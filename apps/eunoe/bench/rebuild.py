@@ -26,8 +26,8 @@ from eunoe.runtime.clock import SystemClock
 from eunoe.schemas.ids import Millis
 
 _YEAR_MS: Final = 365 * 86_400_000
-_EVERY_S: Final = 0.05
-"""Twenty searches a second: they show what a reader notices, and take little of what is measured."""
+_EVERY_S: Final = 0.1
+"""Ten searches a second: they show what a reader notices, and take little of what is measured."""
 _QUERY_WORDS: Final = 5
 _LIMIT: Final = 10
 Progress = Callable[[str], None]

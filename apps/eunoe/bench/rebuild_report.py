@@ -16,7 +16,7 @@ _NOTES: Final = (
     "live projecting fills the generation that serves, in a worker's batches; the rebuild fills another one beside it, "
     "in its own; the bare read is a consumer that looks at nothing. Each rate counts from the first fetch to the last "
     "watermark; proving and switching are timed apart.",
-    "Twenty searches a second, of tenants by their size, are asked from another process before the rebuild of recall "
+    "Ten searches a second, of tenants by their size, are asked from another process before the rebuild of recall "
     "and all through its filling, timed from when each was due. So the rebuild is measured with them, live projecting "
     "without.",
     "Keys are derived in each process and never asked of Redis: the same for live and rebuild.",

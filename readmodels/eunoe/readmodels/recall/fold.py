@@ -18,7 +18,7 @@ from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.errors import KeyStillUnknown
 from eunoe.readmodels.recall.functions import RECALL
-from eunoe.readmodels.recall.index_key import TenantIndex, make_index, open_index, read_stored, rules_of
+from eunoe.readmodels.recall.index_key import TenantIndex, make_index, open_index, read_several, rules_of
 from eunoe.readmodels.recall.rank import Bm25
 from eunoe.readmodels.recall.stored import document_of, instant
 from eunoe.readmodels.source import Positioned
@@ -70,7 +70,10 @@ class RecallModel:
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
         """The operations of each record, in order. Raises `KeyStillUnknown`, `AnalyserChanged` or a crypto error."""
-        seen: dict[TenantId, tuple[TenantIndex | None, list[Operation]]] = {}
+        # One question for all tenants of the batch: asking for each took as long as a tenth of the fold (many tenants).
+        tenants = dict.fromkeys(each.value.header.tenant for each in records if isinstance(each.value.fact, Draughted))
+        stored = await read_several(self.redis, prefix, tuple(tenants))
+        seen = {tenant: await self._index(prefix, tenant, stored[tenant]) for tenant in tenants}
         return [await self._fold_one(prefix, record, seen) for record in records]
 
     async def tend(self, prefix: Prefix, records: int = 20) -> bool:
@@ -89,8 +92,6 @@ class RecallModel:
         event = record.value
         fact, tenant = event.fact, event.header.tenant
         if isinstance(fact, Draughted):
-            if tenant not in seen:
-                seen[tenant] = await self._index(prefix, tenant)
             index, first = seen[tenant]
             operations = [*first, *await self._put(record.offset, event, fact, index)]
             first.clear()
@@ -135,7 +136,9 @@ class RecallModel:
         except KeyUnknown as error:
             raise KeyStillUnknown(tenant, draft.key_id) from error
 
-    async def _index(self, prefix: Prefix, tenant: TenantId) -> tuple[TenantIndex | None, list[Operation]]:
+    async def _index(
+        self, prefix: Prefix, tenant: TenantId, stored: bytes | None
+    ) -> tuple[TenantIndex | None, list[Operation]]:
         """The tenant's index key, with the operation that stores it where Redis does not have it (any more).
 
         What is stored wins, then what this process made for a step that is still on its way; None: tenant forgotten.
@@ -145,7 +148,6 @@ class RecallModel:
         except KeyClosed:
             return None, []
         rules, known = rules_of(self.analyser(tenant), self.ranking), self._indexes.get((str(prefix), tenant))
-        stored = await read_stored(self.redis, prefix, tenant)
         if known is not None and (stored is None or stored == known.stored):
             found: TenantIndex | None = known
         else:

@@ -5,6 +5,7 @@ step. Search terms are blinded under it, so what Redis holds tells no word witho
 generation and with the tenant.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -96,3 +97,11 @@ async def read_stored(redis: Redis, prefix: Prefix, tenant: TenantId) -> bytes |
     """The bytes the tenant's index key is stored as, or None."""
     found: Any = await redis.get(prefix.key(names.index_key(tenant)))
     return None if found is None else bytes(found)
+
+
+async def read_several(redis: Redis, prefix: Prefix, tenants: Sequence[TenantId]) -> Mapping[TenantId, bytes | None]:
+    """As `read_stored`, of each of ``tenants``."""
+    if len(tenants) <= 1:
+        return {tenant: await read_stored(redis, prefix, tenant) for tenant in tenants}
+    found: Any = await redis.mget([prefix.key(names.index_key(tenant)) for tenant in tenants])
+    return {tenant: None if stored is None else bytes(stored) for tenant, stored in zip(tenants, found, strict=True)}
