@@ -70,7 +70,7 @@ class RecallModel:
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
         """The operations of each record, in order. Raises `KeyStillUnknown`, `AnalyserChanged` or a crypto error."""
-        # One question for all tenants of the batch: asking for each took as long as a tenth of the fold (many tenants).
+        # One question for all tenants of the batch: it may hold hundreds, and each round trip is waited for.
         tenants = dict.fromkeys(each.value.header.tenant for each in records if isinstance(each.value.fact, Draughted))
         stored = await read_several(self.redis, prefix, tuple(tenants))
         seen = {tenant: await self._index(prefix, tenant, stored[tenant]) for tenant in tenants}
