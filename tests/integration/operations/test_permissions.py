@@ -1,0 +1,178 @@
+"""The table of permissions on a broker with an authorizer: what a role may not do is refused, what it may is done."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailed,
+)
+from aiokafka.protocol.admin import CreateAclsRequest
+
+from eunoe.operations.permissions import WRITES, Act, Agent, Kind, grants, principal_of
+from eunoe.runtime.installation import open_installation
+from eunoe.runtime.kafka import apply_topics, topic_admin
+from eunoe.runtime.settings import Settings
+from eunoe.schemas.topics import Topic
+from eunoe.stack.broker import Broker
+from eunoe.stack.places import cache_directory
+from eunoe.stack.ports import free_ports
+from eunoe.testing.waiting import until
+
+_KINDS: Final = {Kind.TOPIC: 2, Kind.GROUP: 3, Kind.TRANSACTIONS: 5}
+_ACTS: Final = {Act.READ: 3, Act.WRITE: 4, Act.DESCRIBE: 8, Act.DESCRIBE_CONFIGS: 10}
+REFUSED: Final = (
+    ClusterAuthorizationFailedError,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailed,
+)
+_LITERAL, _PREFIXED, _ALLOW = 3, 4, 3
+ALL = [(agent, topic) for agent in Agent for topic in Topic]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Settings, str]]:
+    """A broker whose second listener asks for a password (SASL PLAIN); the first is its administrator's."""
+    directory = tmp_path_factory.mktemp("guarded")
+    client, controller, sasl = free_ports(3)
+    (directory / "ports.json").write_text(json.dumps({"client": client, "controller": controller}))
+    settings = Settings(kafka=f"127.0.0.1:{client}", partitions=1)
+    users = " ".join(f'user_{name}="{name}-secret"' for name in (principal_of(settings, each) for each in Agent))
+    module = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+    broker = Broker(
+        directory,
+        cache=cache_directory(),
+        heap="384m",
+        extra={
+            "listeners": f"PLAINTEXT://127.0.0.1:{client},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{client},SASL://127.0.0.1:{sasl}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl.plain.sasl.jaas.config": module,
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+        },
+    )
+    try:
+        broker.start()
+        yield settings, f"127.0.0.1:{sasl}"
+    finally:
+        broker.kill()
+
+
+@pytest.fixture
+async def applied(guarded: tuple[Settings, str]) -> tuple[Settings, str]:
+    """Topics, genesis and every grant of the table. Repeat-safe."""
+    settings, _ = guarded
+    async with topic_admin(settings.kafka) as admin:
+        await apply_topics(admin, settings.topics, 1, 1, settings.topic_specs)
+    await open_installation(settings.kafka, settings.topics)
+    client = AIOKafkaAdminClient(bootstrap_servers=settings.kafka)
+    await client.start()
+    try:
+        for each in grants(settings):
+            principal = f"User:{principal_of(settings, each.agent)}"
+            pattern = _PREFIXED if each.prefixed else _LITERAL
+            request = CreateAclsRequest(_KINDS[each.kind], each.name, pattern, principal, "*", _ACTS[each.act], _ALLOW)
+            await client._send_to_controller(request)
+    finally:
+        await client.close()
+    return guarded
+
+
+def login(settings: Settings, address: str, agent: Agent) -> dict[str, Any]:
+    name = principal_of(settings, agent)
+    return {
+        "bootstrap_servers": address,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": name,
+        "sasl_plain_password": f"{name}-secret",
+    }
+
+
+@asynccontextmanager
+async def producer(settings: Settings, address: str, agent: Agent) -> AsyncIterator[AIOKafkaProducer]:
+    made = AIOKafkaProducer(**login(settings, address, agent), acks="all")
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.stop()
+
+
+async def taken(made: AIOKafkaProducer, topic: str) -> bool:
+    try:
+        await made.send_and_wait(topic, value=b"x", key=b"k", partition=0)
+    except REFUSED:
+        return False
+    return True
+
+
+async def test_each_role_writes_what_the_table_says_and_nothing_else(applied: tuple[Settings, str]) -> None:
+    settings, address = applied
+    async with producer(settings, address, Agent.PRODUCER) as made:
+        # The controller's answer is before the broker's knowledge of it.
+        await until(lambda: taken(made, settings.topics.name(Topic.EVENTS)))
+    found = {(agent, topic): await written(settings, address, agent, topic) for agent in Agent for topic in Topic}
+    assert found == {(agent, topic): topic in WRITES[agent] for agent, topic in ALL}
+    assert not found[Agent.PRODUCER, Topic.LIFECYCLE], "only the decider decides"
+
+
+async def written(settings: Settings, address: str, agent: Agent, topic: Topic) -> bool:
+    async with producer(settings, address, agent) as made:
+        return await taken(made, settings.topics.name(topic))
+
+
+async def test_only_the_decider_may_use_the_deciders_transactions(applied: tuple[Settings, str]) -> None:
+    settings, address = applied
+    for agent, allowed in ((Agent.DECIDER, True), (Agent.PRODUCER, False), (Agent.ATTESTER, False)):
+        name = f"{settings.group}-decide-0"
+        made = AIOKafkaProducer(**login(settings, address, agent), transactional_id=name, acks="all")
+        try:
+            await made.start()
+            done = True
+        except REFUSED:
+            done = False
+        finally:
+            await made.stop()
+        assert done is allowed, agent
+
+
+async def test_a_producer_reads_no_commands_and_the_decider_does(applied: tuple[Settings, str]) -> None:
+    settings, address = applied
+    place = TopicPartition(settings.topics.name(Topic.EVENTS), 0)
+    for agent, allowed in ((Agent.DECIDER, True), (Agent.PRODUCER, False)):
+        reader = AIOKafkaConsumer(**login(settings, address, agent), auto_offset_reset="earliest")
+        await reader.start()
+        try:
+            reader.assign([place])
+            done = bool((await reader.getmany(place, timeout_ms=3_000))[place])
+        except REFUSED:
+            done = False
+        finally:
+            await reader.stop()
+        assert done is allowed, agent
+
+
+def test_a_prefix_of_the_installation_is_one_of_its_groups() -> None:
+    settings = replace(Settings(), prefix="t1-")
+    groups = {each.name for each in grants(settings) if each.kind is Kind.GROUP and each.agent is Agent.DECIDER}
+    assert groups == {"t1-eunoe-decide"}
+
+
+def test_a_command_is_what_kafkas_tool_takes(tmp_path: Path) -> None:
+    settings = Settings(kafka="broker:9092")
+    (grant,) = [each for each in grants(settings) if each.agent is Agent.PRODUCER and each.act is Act.WRITE]
+    assert grant.command(settings.kafka, "eunoe-producer") == (
+        "kafka-acls.sh --bootstrap-server broker:9092 --add --allow-principal User:eunoe-producer "
+        "--operation Write --topic memory-events"
+    )
