@@ -66,7 +66,7 @@ class RunningServices:
     @property
     def items(self) -> Iterable[Item]:
         """What this worker's roles answer for."""
-        yield from (Item.STARTED, Item.CONTROL, Item.KAFKA, Item.ASSIGNED, Item.RUNNING, Item.MOVING)
+        yield from (Item.STARTED, Item.CONTROL, Item.KAFKA, Item.STORE, Item.ASSIGNED, Item.RUNNING, Item.MOVING)
         if self.deciding is not None:
             yield from (Item.LEDGER, Item.SWEEPING)
         if self.models or self.shredding is not None or self.attesting is not None:

@@ -19,6 +19,8 @@ class Item(StrEnum):
     """A policy is in force, and the secrets it names can be read."""
     KAFKA = "kafka"
     """The broker says where the log ends."""
+    STORE = "redis"
+    """Redis answers. An idle lane that waits for it in vain has nothing to tell."""
     ASSIGNED = "assigned"
     """The group has told which partitions are ours; that may be none, with more workers than partitions."""
     RUNNING = "running"

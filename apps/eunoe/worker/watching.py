@@ -36,6 +36,8 @@ _EVERY_UNREADY_S: Final = 0.2
 _ANSWER_S: Final = 5.0
 """How long a look waits for Kafka or Redis; what is known from before stands meanwhile."""
 _COMMIT_S: Final = 5.0
+_STORE_S: Final = 10.0
+"""Redis answers in milliseconds or is away: two looks in vain are enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class Watch:
     _seen: dict[tuple[str, Partition], Watched] = field(default_factory=dict)
     _readable: Readable = field(default_factory=Readable)
     _answered: float | None = None
+    _stored: float | None = None
     _looked: bool = False
     _now: float = 0.0
     _commit_at: float = 0.0
@@ -89,13 +92,15 @@ class Watch:
         self._now = now = clock()
         if ends or self._answered is None:
             self._answered = now
+        if inputs is not None or self._stored is None:
+            self._stored = now
         for stage in self.stages:
             self._look_at(stage, ends, now)
         for stage, partition, watched in self._all():
             if stage.name in self.serving:
                 at = (stage.name, partition)
                 known = (
-                    inputs.get(partition),
+                    (inputs or {}).get(partition),
                     ends.get((Topic.EVENTS, partition)),
                     ends.get((Topic.LIFECYCLE, partition)),
                 )
@@ -136,12 +141,11 @@ class Watch:
             return {}
         return {wanted[place]: end for place, end in found.items()}
 
-    async def _inputs(self) -> Mapping[Partition, int]:
-        """Up to which command each partition is decided, as the ledgers say; empty where Redis does not answer."""
+    async def _inputs(self) -> Mapping[Partition, int] | None:
+        """Up to which command each partition is decided, as the ledgers say; None where Redis does not answer."""
         stages = [each for each in self.stages if each.name in self.serving]
         partitions = sorted({partition for each in stages for partition in each.service.status})
-        if not partitions:
-            return {}
+        partitions = partitions or [Partition(0)]  # Redis is asked in any case
         pipeline = self.foundation.redis.pipeline(transaction=False)
         for partition in partitions:
             pipeline.hget(ledger_prefix(self.foundation.installation.log_id, partition).watermark, "input")
@@ -150,7 +154,7 @@ class Watch:
                 answers = await pipeline.execute()
         except (TimeoutError, RedisError, OSError) as error:
             log.debug("no ledger marks: %s", type(error).__name__)
-            return {}
+            return None
         return {
             partition: int(answer) for partition, answer in zip(partitions, answers, strict=True) if answer is not None
         }
@@ -190,6 +194,9 @@ class Watch:
         silent = 0.0 if self._answered is None else self._now - self._answered
         if silent > self.stuck_after:
             yield Failing(Item.KAFKA, "kafka", f"has not said for {silent:.0f} s where the log ends")
+        deaf = 0.0 if self._stored is None else self._now - self._stored
+        if deaf > min(_STORE_S, self.stuck_after):
+            yield Failing(Item.STORE, "redis", f"has not answered for {deaf:.0f} s")
         for stage, partition, watched in self._all():
             if _running(stage, partition):
                 where = f"{stage.name} partition {partition}"

@@ -19,6 +19,7 @@ from eunoe.readmodels.source import PartitionSource
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import PrincipalName
 from eunoe.schemas.topics import Topic, TopicNames
+from eunoe.stack.local import LocalStack
 from eunoe.testing.platform import install
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import RunningServices, running_services
@@ -89,7 +90,7 @@ async def test_a_partition_whose_fold_hangs_fails_readiness_by_name_and_dumps_it
         await memory.perform(line(mine, 1), timeout=20)
         await memory.perform(line(other, 1), timeout=20)
         await until(lambda: fails(services, Item.MOVING))
-        assert failed(services) == {Item.MOVING: ["history partition 0"]}
+        assert failed(services)[Item.MOVING] == ["history partition 0"]
         assert (reading(services, "eunoe_partition_unmoved_seconds", "history", "0") or 0) > 2
         assert reading(services, "eunoe_partition_unmoved_seconds", "recall", "0") == 0
         assert (reading(services, "eunoe_write_unreadable_seconds", "history", "0") or 0) > 1
@@ -161,6 +162,22 @@ async def test_a_redis_that_lost_its_data_is_named_until_it_is_filled_again(
         assert failed(services)[Item.REDIS] == ["history partition 0"]
         slow.set()
         await services.ready(20)
+
+
+async def test_an_idle_worker_whose_redis_hangs_is_alive_and_not_ready(
+    own_stack: LocalStack, topic_names: TopicNames, tmp_path: Path
+) -> None:
+    platform = await install(own_stack.kafka, own_stack.redis, topic_names, tmp_path)
+    settings = replace(platform.settings, stuck_after=2_000)
+    async with running_services(settings, frozenset({Role.PROJECT})) as services:
+        await services.ready()
+        assert failed(services) == {}
+        own_stack.redis_server.pause()
+        try:
+            await until(lambda: fails(services, Item.STORE))
+        finally:
+            own_stack.redis_server.resume()
+        await services.ready(30)
 
 
 async def test_a_sweeper_that_hangs_fails_readiness(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
