@@ -73,6 +73,7 @@ class TestTenant:
         assert cipher is not None, "call subject() first"
         body = MemoryBody(statement=statement, claim_key=claim, source_uri="crm://tickets/1")
         over.setdefault("ttl", None)
+        over.setdefault("observed_at", None)
         over["key_id"] = cipher.key_id
         over["generation"] = cipher.meta.generation
         over["subject"] = whom
