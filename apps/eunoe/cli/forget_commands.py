@@ -18,9 +18,10 @@ LOGICAL: Final = "logical"
 REQUESTED: Final = "ForgettingRequested"
 _STAGES: Final = (LOGICAL, "compacted", "scanned")
 REMAINS: Final = (
-    "rendered unreadable in reads; the sealed text stays in the log, under a key that it shares with other memories of "
-    "the same month unless the kind gives each its own"
+    "no read shows it any more; its sealed text stays in the log, under a key that it shares with other memories of "
+    "the same month, until that month is over or the person is forgotten"
 )
+OWN_KEY: Final = "no read shows it any more; it has a key of its own, which is being destroyed: rendered unreadable"
 
 
 @click.command()
@@ -59,8 +60,9 @@ def forget(call: Call, everything: bool, until: str | None, timeout: float, **gi
         call.show({"stage": None, "outcome": outcome_document(outcome)}, lambda: _requested(outcome))
         raise SystemExit(Exit.SUCCESS if until is None else Exit.REFUSED)
     if given["memory_id"] is not None:
-        document = {"stage": LOGICAL, "remains": REMAINS, "outcome": outcome_document(outcome)}
-        call.show(document, lambda: f"{outcome_text(outcome)}\n{LOGICAL}: {REMAINS}")
+        remains = OWN_KEY if outcome.own_key else REMAINS
+        document = {"stage": LOGICAL, "remains": remains, "outcome": outcome_document(outcome)}
+        call.show(document, lambda: f"{outcome_text(outcome)}\n{LOGICAL}: {remains}")
         return
     _show_receipts(call, outcome, given["tenant"], until or _STAGES[-1], timeout)
 

@@ -9,8 +9,9 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.domain.decide import decide
 from eunoe.domain.entries import Entry, LedgerKey
 from eunoe.domain.known import Opened
-from eunoe.domain.ledger_questions import known, with_rivals
+from eunoe.domain.ledger_questions import known
 from eunoe.domain.ledger_state import fold
+from eunoe.domain.ledger_unsealed import with_unsealed
 from eunoe.domain.memory import ImpossibleFact
 from eunoe.processors.heading import header_of
 from eunoe.processors.opening import Examiner, Opener
@@ -119,8 +120,7 @@ class Judge:
         now = Millis(max(received.record.timestamp, self._decided_at))
         what_is_known = known(command_id, command, ledger)
         opened = _with_keys_of(await self._opener.open(received, what_is_known, policy), then)
-        claim = None if opened.digests is None else opened.digests.claim_ref
-        what_is_known = with_rivals(what_is_known, command, claim, ledger)
+        what_is_known = with_unsealed(what_is_known, command, opened.digests, ledger)
         for fact in decide(opened, what_is_known, now, policy, _writing(then), reading=_reading(then)):
             event = Event(header=header_of(received, opened, fact, _Rules(policy, _NOWHERE), now), fact=fact)
             ledger.update(fold(ledger, event))

@@ -28,7 +28,7 @@ from eunoe.schemas.events import (
     SupersededRef,
 )
 from eunoe.schemas.ids import TenantId, is_name
-from eunoe.schemas.values import Action, Confirmation, ConflictPolicy, Trust
+from eunoe.schemas.values import Action, Confirmation, ConflictPolicy, Lifecycle, Trust
 
 
 def promote(case: Case, command: PromoteMemory) -> Fact | Refusal:
@@ -208,22 +208,29 @@ def forget(case: Case, command: ForgetMemory) -> Fact | Refusal:
     record = _present(case)
     if isinstance(record, Refusal):
         return record
+    key = case.known.key
     if case.known.memory_held:
         return Refusal(reason=Reason.ON_HOLD, current_version=record.version)
     return (
         within_limit(case)
         or _steps(record, record.version, Step.FORGOTTEN)
-        or MemoryForgotten(memory_id=record.memory_id, version=record.version + 1)
+        or MemoryForgotten(
+            memory_id=record.memory_id,
+            version=record.version + 1,
+            own_key=key is not None and str(key.bucket) == record.memory_id,
+        )
     )
 
 
 def _present(case: Case) -> MemoryState | Refusal:
-    """The record the command names; one of a closed generation is gone for every command."""
+    """The record the command names; one of a closed generation, or forgotten by itself, is gone for every command."""
     record = case.known.memory
     if record is None:
         return Refusal(reason=Reason.NOT_FOUND, field="memory_id")
     if case.known.memory_closed:
         return Refusal(reason=Reason.SUBJECT_CLOSED)
+    if record.lifecycle is Lifecycle.FORGOTTEN:
+        return Refusal(reason=Reason.ERASED, current_version=record.version)
     return record
 
 

@@ -21,7 +21,7 @@ from eunoe.schemas.events import (
     SupersededRef,
 )
 from eunoe.schemas.ids import MemoryId
-from eunoe.schemas.values import Action, Writing
+from eunoe.schemas.values import Action, Lifecycle, Writing
 
 
 def remember(case: Case, command: RememberMemory) -> Fact | Refusal:
@@ -92,6 +92,8 @@ def _admissible(case: Case, draft: Draft) -> Refusal | None:
     opened, policy, key = case.opened, case.policy, case.known.key
     if opened.body is None or opened.digests is None or key is None:
         return Refusal(reason=Reason.UNREADABLE_BODY, field="body")
+    if case.known.value_forgotten:
+        return Refusal(reason=Reason.ERASED, field="statement")
     objection = admission.fields(draft, opened.body, policy)
     if objection is not None:
         return objection
@@ -106,6 +108,8 @@ def _admissible(case: Case, draft: Draft) -> Refusal | None:
 
 def _unborn(case: Case, draft: Draft, expected: int) -> Refusal | None:
     """The version of what does not exist is 0 (A24)."""
+    if case.known.memory is not None and case.known.memory.lifecycle is Lifecycle.FORGOTTEN:
+        return Refusal(reason=Reason.ERASED, memory_id=draft.memory_id, field="memory_id")
     current = 0 if case.known.memory is None else case.known.memory.version
     if current or expected:
         return Refusal(reason=Reason.VERSION_CONFLICT, memory_id=draft.memory_id, current_version=current)

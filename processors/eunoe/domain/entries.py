@@ -49,6 +49,7 @@ class SubjectState(Struct, frozen=True, kw_only=True, gc=False, array_like=True,
     what forgetting the subject makes unreadable; in a closed generation, what it made so. One that another person's
     erasure has made unreadable meanwhile is still counted, for finding it would mean walking all of them.
     ``root_key_id`` is None until a key is asked for. ``review_at``: a legal hold stands, and somebody looks at it then.
+    ``forgotten_values`` counts the records of this generation that were forgotten one by one.
     """
 
     generation: int
@@ -58,6 +59,7 @@ class SubjectState(Struct, frozen=True, kw_only=True, gc=False, array_like=True,
     request: Request | None = None
     review_at: Millis | None = None
     proposal: Proposal | None = None
+    forgotten_values: int = 0
 
     @property
     def restricted(self) -> bool:
@@ -111,6 +113,12 @@ class Quota(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=9)
     used: tuple[tuple[PrincipalName, int], ...]
 
 
+class ForgottenValue(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=10):
+    """A record that said this was forgotten by itself: the same words are not taken again while the root lives."""
+
+    memory_id: MemoryId
+
+
 class CommandSeen(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=6):
     """This command id has its outcome."""
 
@@ -118,7 +126,16 @@ class CommandSeen(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
 
 
 Entry = (
-    MemoryState | TenantState | SubjectState | KeyState | DayKey | IdempotencyEntry | ClaimState | CommandSeen | Quota
+    MemoryState
+    | TenantState
+    | SubjectState
+    | KeyState
+    | DayKey
+    | IdempotencyEntry
+    | ClaimState
+    | CommandSeen
+    | Quota
+    | ForgottenValue
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -171,6 +188,11 @@ def day_key(tenant: TenantId, day: Bucket) -> LedgerKey:
 def claim_key(tenant: TenantId, claim_ref: bytes) -> LedgerKey:
     """``claim_ref`` is keyed under the root of one subject generation: no other person's claim has it."""
     return LedgerKey(f"l:{tenant}:{claim_ref.hex()}")
+
+
+def value_key(tenant: TenantId, content_hash: bytes) -> LedgerKey:
+    """``content_hash`` is keyed under the root of one subject generation, as a claim is."""
+    return LedgerKey(f"f:{tenant}:{content_hash.hex()}")
 
 
 def idempotency_key(tenant: TenantId, idempotency: bytes) -> LedgerKey:

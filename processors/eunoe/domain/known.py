@@ -68,8 +68,9 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     counts as forgotten. ``subject`` and ``about`` are those of the draft or of the subject command. ``key`` is the one
     the draft names, for `IssueKey` the one that (subject, open generation, bucket) has; ``day`` the access key of the
     day that one without a subject asks for. ``memory_held``: a legal hold stands on somebody the record concerns.
-    ``quota``: for what destroys. ``rivals``: the records on the same claim that are active and of an open generation,
-    without the record itself and the one it would replace.
+    ``quota``: for what destroys. ``value_forgotten``: a record of the subject that said this was forgotten by itself.
+    ``rivals``: the records on the same claim that are active and of an open generation, without the record itself and
+    the one it would replace.
     """
 
     seen: bool = False
@@ -86,6 +87,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     day: DayKey | None = None
     rivals: tuple[MemoryState, ...] = ()
     quota: Quota | None = None
+    value_forgotten: bool = False
 
 
 class Refusal(Struct, frozen=True, kw_only=True, gc=False):

@@ -139,6 +139,8 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
         case _:
             record = find(entries, memory_key(tenant, command.memory_id), MemoryState)
             keys = _of_record(record)
+            if record is not None and isinstance(command, ForgetMemory):
+                keys.append(key_key(tenant, record.key_id))
             if record is not None and isinstance(command, PromoteMemory | ResolveConflict):
                 keys += _of_claim(tenant, record.claim_ref, entries)
             if record is not None and record.supersedes is not None:
@@ -279,13 +281,15 @@ def _known_of_record(common: Known, command: RecordCommand, entries: Entries) ->
         return common
     old = None if record.supersedes is None else _record(entries, tenant, record.supersedes)
     contested = isinstance(command, PromoteMemory | ResolveConflict)
+    forgetting = isinstance(command, ForgetMemory)
     others = {record.memory_id} if record.supersedes is None else {record.memory_id, record.supersedes}
     return replace(
         common,
         memory=record,
         memory_closed=record_closed(record, entries),
         memory_held=_record_held(record, entries),
-        quota=find(entries, quota_key(tenant), Quota) if isinstance(command, ForgetMemory) else None,
+        quota=find(entries, quota_key(tenant), Quota) if forgetting else None,
+        key=find(entries, key_key(tenant, record.key_id), KeyState) if forgetting else None,
         superseded=old,
         superseded_closed=old is not None and record_closed(old, entries),
         rivals=rivals(tenant, record.claim_ref, entries, others) if contested else (),

@@ -15,6 +15,7 @@ from eunoe.domain.entries import (
     CommandSeen,
     DayKey,
     Entry,
+    ForgottenValue,
     IdempotencyEntry,
     KeyState,
     LedgerKey,
@@ -33,6 +34,7 @@ from eunoe.domain.entries import (
     quota_key,
     subject_key,
     tenant_key,
+    value_key,
 )
 from eunoe.domain.ledger_questions import Entries, contesting, find, idempotency_of, known, wanted, with_rivals
 from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches
@@ -177,6 +179,12 @@ def _recorded(entries: Entries, header: EventHeader, fact: _RecordFact) -> dict[
         record = find(entries, memory_key(tenant, fact.memory_id), MemoryState)
         for ref in () if record is None else _concerned(record):
             _count(entries, tenant, ref, -1, changed)
+        if record is not None and record.content_hash:
+            changed[value_key(tenant, record.content_hash)] = ForgottenValue(memory_id=record.memory_id)
+            owner = subject_key(tenant, record.subject)
+            state = changed[owner]
+            assert isinstance(state, SubjectState), "it was just counted"
+            changed[owner] = replace(state, forgotten_values=state.forgotten_values + 1)
     return changed
 
 

@@ -19,8 +19,9 @@ from eunoe.crypto.records import to_record
 from eunoe.domain.decide import decide
 from eunoe.domain.entries import Entry, LedgerKey
 from eunoe.domain.known import Known
-from eunoe.domain.ledger_questions import contesting, follows_records, known, wanted, with_rivals
+from eunoe.domain.ledger_questions import follows_records, known, wanted
 from eunoe.domain.ledger_state import fold
+from eunoe.domain.ledger_unsealed import unsealed, with_unsealed
 from eunoe.processors.acquisition import Acquisition, Held
 from eunoe.processors.dead_letters import BadRecordGauge, DeadLetterBox
 from eunoe.processors.errors import TooManyBadRecords
@@ -226,13 +227,10 @@ class PartitionDecider:
         now = Millis(max(received.record.timestamp, judged.decided_at))
         what_is_known = known(command_id, command, entries)
         opened = await self.opener.open(received, what_is_known, rules.policy)
-        claim = None if opened.digests is None else opened.digests.claim_ref
-        if claim is not None:
-            # Whose claim it is, is sealed: only now is it known what the record may contradict.
-            await self.ledger.complete(
-                before.position, entries, lambda loaded: contesting(command.tenant, claim, loaded)
-            )
-            what_is_known = with_rivals(what_is_known, command, claim, entries)
+        # What it says is sealed: only now is it known what the record may contradict, or bring back.
+        told, digests = what_is_known, opened.digests
+        await self.ledger.complete(before.position, entries, lambda loaded: unsealed(command, told, digests, loaded))
+        what_is_known = with_unsealed(told, command, digests, entries)
         purposes = _purposes(command, what_is_known)
         writing, reading = rules.writing(command.tenant, purposes), rules.reading(command.tenant, purposes)
         for fact in decide(opened, what_is_known, now, rules.policy, writing, reading=reading):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from eunoe.crypto.errors import KeyClosed, KeyUnknown, SealBroken, TextRefused
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DataCipher, SubjectRoot
+from eunoe.crypto.wording import same_words
 from eunoe.domain.known import BodyFacts, Digests, Known, Opened
 from eunoe.processors.receiving import Received
 from eunoe.schemas.canonical import canonical
@@ -191,7 +192,7 @@ def _digests(root: SubjectRoot, command: RememberMemory | CorrectMemory, body: M
     """``body`` is what was asked for, ``kept`` what will be stored: they differ where something was redacted."""
     return Digests(
         payload=root.payload_digest(_payload(command, body)),
-        content_hash=root.content_hash(kept.statement.encode()),
+        content_hash=root.content_hash(same_words(kept.statement)),
         claim_ref=None if body.claim_key is None else root.claim_reference(body.claim_key),
     )
 

@@ -58,6 +58,7 @@ class Reason(StrEnum):
     UNREADABLE_BODY = "unreadable_body"
     SUBJECT_CLOSED = "subject_closed"
     # who may destroy, and when
+    ERASED = "erased"
     SUBJECT_RESTRICTED = "subject_restricted"
     ON_HOLD = "on_hold"
     LIMIT_REACHED = "limit_reached"
@@ -262,8 +263,11 @@ class MemoryExpired(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryForgotten(Struct, frozen=True, kw_only=True, gc=False):
+    """``own_key``: it has a key of its own, which is destroyed; else its sealed text lives as long as its month's."""
+
     memory_id: MemoryId
     version: Version
+    own_key: bool = False
 
 
 class SubjectForgotten(Struct, frozen=True, kw_only=True, gc=False):

@@ -73,7 +73,7 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``conflicts``: active records that say otherwise and were not settled; somebody has to answer. ``superseded``: those
     that gave way, ``settled_by`` the signals by which they did. ``would_be``: what an observed candidate would have
     become (accepted, quarantined, rejected); nothing was stored of it. ``due_at``: when a request to forget is carried
-    out by itself.
+    out by itself. ``own_key``: a forgotten record had a key of its own, which is destroyed.
     """
 
     command_id: CommandId
@@ -94,6 +94,7 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     settled_by: tuple[str, ...] = ()
     would_be: str | None = None
     due_at: Millis | None = None
+    own_key: bool | None = None
 
     @property
     def refused(self) -> bool:
@@ -142,6 +143,7 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
         settled_by=fact.settled_by if isinstance(fact, events.MemoryAccepted) else (),
         would_be=fact.verdict if isinstance(fact, events.CandidateObserved) else None,
         due_at=fact.due_at if isinstance(fact, events.ForgettingRequested) else None,
+        own_key=fact.own_key if isinstance(fact, events.MemoryForgotten) else None,
     )
 
 

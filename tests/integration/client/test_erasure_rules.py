@@ -105,6 +105,29 @@ async def test_two_people_and_a_grace_period_where_the_policy_says_so(
     assert not (await memory.remember("Prefers rum.", subject="anna", **WHERE)).refused
 
 
+async def test_a_forgotten_memory_is_gone_everywhere_and_its_words_do_not_come_back(
+    memory: Memory, officer: Memory
+) -> None:
+    tea = await memory.remember("Prefers tea.", subject="anna", **WHERE)
+    milk = await memory.remember("Prefers milk.", subject="anna", **WHERE)
+    sister = await memory.remember("Her sister prefers rum.", subject="anna", about=("carla",), **WHERE)
+    assert tea.memory_id is not None
+    assert sister.memory_id is not None
+    gone = await officer.forget_memory(tea.memory_id, tenant="acme")
+    assert (gone.kind, gone.own_key) == ("MemoryForgotten", False)
+    assert await read(memory, gone) == ["Her sister prefers rum.", "Prefers milk."]
+    assert not (await memory.why(tea.memory_id, "prefers", **SCOPE)).selected
+    assert tea.memory_id not in {each.record.memory_id for each in (await officer.inspect(tenant="acme")).records}
+    for words in ("Prefers tea.", "- prefers  TEA"):
+        again = await memory.remember(words, subject="anna", **WHERE)
+        assert (again.reason, again.field) == ("erased", "statement")
+    correction = await memory.correct(milk.memory_id or "", "prefers tea", expected_version=1, subject="anna", **WHERE)
+    assert correction.reason == "erased"
+    assert not (await memory.remember("Prefers tea.", subject="boris", **WHERE)).refused
+    alone = await officer.forget_memory(sister.memory_id, tenant="acme")
+    assert alone.own_key
+
+
 async def _closed(memory: Memory) -> bool:
     return (await memory.remember("Prefers gin.", subject="anna", **WHERE)).reason == "subject_closed"
 

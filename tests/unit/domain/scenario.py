@@ -25,14 +25,13 @@ from eunoe.domain.entries import (
 from eunoe.domain.known import BodyFacts, Digests, Opened
 from eunoe.domain.ledger_state import (
     Entries,
-    contesting,
     fold,
     folds,
     idempotency_of,
     known,
     wanted,
-    with_rivals,
 )
+from eunoe.domain.ledger_unsealed import unsealed, with_unsealed
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Command, CorrectMemory, Draft, IssueKey, RememberMemory
 from eunoe.schemas.events import CommandRejected, Event, EventHeader, Fact, Finding, KeyIssued, Reason
@@ -161,9 +160,9 @@ class Scenario:
             fresh_root_key_id=KeyId(derived_id("root", str(self.asked))),
         )
         entries = self.load(opened.command_id, command)
-        claim = None if opened.digests is None else opened.digests.claim_ref
-        self.complete(entries, lambda loaded: contesting(command.tenant, claim, loaded))
-        told = with_rivals(known(opened.command_id, command, entries), command, claim, entries)
+        told = known(opened.command_id, command, entries)
+        self.complete(entries, lambda loaded: unsealed(command, told, opened.digests, loaded))
+        told = with_unsealed(told, command, opened.digests, entries)
         writing = how.get("writing", Writing.ON)
         reading = how.get("reading", True)
         facts = decide(opened, told, self.now, self.policy, writing, reading=reading)

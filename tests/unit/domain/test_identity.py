@@ -131,7 +131,7 @@ def test_the_write_switch_holds_up_what_adds_and_never_what_takes_away() -> None
     for name in ("rejected", "waiting"):
         scenario.given(remember(draft(name, key, source_kind=SourceKind.THIRD_PARTY)))
     for name in ("used", "retracted", "expired", "forgotten"):
-        scenario.given(remember(draft(name, key, source_kind=SourceKind.INFERRED)))
+        scenario.given(remember(draft(name, key, source_kind=SourceKind.INFERRED)), text=name)
     held_up: list[Command] = [
         IssueKey(tenant=ACME),
         remember(draft("m", key)),

@@ -154,7 +154,7 @@ def test_a_record_is_forgotten_from_any_state_once(scenario: Scenario) -> None:
     scenario.given(retract("used"))
     scenario.when(forget("used"), forget("used"), forget("nobody")).then(
         MemoryForgotten(memory_id=memory("used"), version=3),
-        Refused(reason=Reason.WRONG_STATE),
+        Refused(reason=Reason.ERASED, current_version=3),
         Refused(reason=Reason.NOT_FOUND),
     )
 

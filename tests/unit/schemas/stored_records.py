@@ -130,7 +130,7 @@ def _facts() -> tuple[Fact, ...]:
         events.MemoryConfirmed(**changed),
         events.MemoryRetracted(**changed),
         events.MemoryExpired(**changed),
-        events.MemoryForgotten(**changed),
+        events.MemoryForgotten(**changed, own_key=True),
         events.SubjectForgotten(subject=SAMPLE_SUBJECT, generation=2, records=17),
         events.SubjectReadmitted(subject=SAMPLE_SUBJECT, generation=3),
         events.ForgettingRequested(subject=SAMPLE_SUBJECT, generation=2, due_at=SAMPLE_TIME, authorized=True),
