@@ -141,6 +141,7 @@ class RebuildBench:
         return Filled(
             live=live,
             rebuilt=filled["records"] / filled["seconds"],
+            rested_s=filled["rested"],
             prove_s=proved["seconds"],
             switch_s=switched["seconds"],
             items=proved["items"],

@@ -19,6 +19,8 @@ _NOTES: Final = (
     "Ten searches a second, of tenants by their size, are asked from another process before the rebuild of recall "
     "and all through its filling, timed from when each was due. So the rebuild is measured with them, live projecting "
     "without.",
+    "Rested: seconds of filling that the rebuild gave away because Redis answered slowly, as `eunoe rebuild` does without "
+    "options; they count in its rate. On a busy machine that is much of it.",
     "Keys are derived in each process and never asked of Redis: the same for live and rebuild.",
     "Flat: the resident memory of the rebuilding process with everything folded is at most 1.1 times that with half of "
     "it. Linear: the rate at the largest size is at least 0.8 of that at the smallest; a record more makes a posting "
@@ -46,11 +48,13 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """One model. Rates in facts a second. ``resident`` in bytes, see `rebuild_process.Memory`; ``before`` and
+    """One model. Rates in facts a second; ``rested_s`` of the filling was spent
+    resting. ``resident`` in bytes, see `rebuild_process.Memory`; ``before`` and
     ``during`` in seconds a search, empty where none was asked."""
 
     live: float
     rebuilt: float
+    rested_s: float
     prove_s: float
     switch_s: float
     items: int
@@ -157,8 +161,19 @@ def _memory(by_size: Mapping[int, Sequence[Round]], names: Sequence[str]) -> Gri
             ends = (statistics.median(each.resident[at] for each in some) for at in ("end", "most"))
             sizes = [round(each / _MIB) for each in (*held, *ends)]
             a_record = round(statistics.median(each.redis_bytes / each.items for each in some))
-            rows.append((f"{size:,}, {name}", some[0].items, a_record, *sizes, some[0].found))
-    columns = ("facts", "items", "bytes in Redis an item", "start", "quarter", "half", "end", "most", "found by words")
+            rows.append((f"{size:,}, {name}", some[0].items, a_record, some[0].rested_s, *sizes, some[0].found))
+    columns = (
+        "facts",
+        "items",
+        "bytes in Redis an item",
+        "rested (s)",
+        "start",
+        "quarter",
+        "half",
+        "end",
+        "most",
+        "found by words",
+    )
     return Grid(
         title="What a generation takes, and the rebuilding process (MiB resident)", columns=columns, rows=tuple(rows)
     )

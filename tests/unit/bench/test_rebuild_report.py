@@ -10,6 +10,7 @@ def filled(rate: float, end: int = 105) -> Filled:
     return Filled(
         live=100.0,
         rebuilt=rate,
+        rested_s=0.5,
         prove_s=1.0,
         switch_s=0.1,
         items=10,

@@ -17,6 +17,8 @@ from eunoe.schemas.topics import Topic
 
 _REST_S: Final = 0.05
 _LONGEST_REST_S: Final = 1.0
+_PINGS: Final = 4
+"""As many as partitions are filled side by side."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,11 +47,16 @@ class Throttle:
                 await self._heed(self.latency)
 
     async def _heed(self, allowed: float) -> None:
-        before = time.perf_counter()
-        await self.redis.ping()
-        if time.perf_counter() - before <= allowed:
-            self._pause = _REST_S
-            return
+        """Rests where no PING of several is quick: one may have waited for a fold of ours, which blocks this loop.
+
+        Each other lane folds at most once while this one has its turn.
+        """
+        for _ in range(_PINGS):
+            before = time.perf_counter()
+            await self.redis.ping()
+            if time.perf_counter() - before <= allowed:
+                self._pause = _REST_S
+                return
         self.rested += self._pause
         await asyncio.sleep(self._pause)
         self._pause = min(_LONGEST_REST_S, self._pause * 2)
