@@ -178,8 +178,8 @@ class Contender:
         _say("begun")
         started = time.perf_counter()
         await rebuild.fill(prefixes)
-        _say("filled", seconds=time.perf_counter() - started, records=memory.samples[-1][0], rested=rebuild.throttle.rested,
-             resident=memory.document(first))  # fmt: skip
+        _say("filled", seconds=time.perf_counter() - started, records=memory.samples[-1][0],
+             rested=rebuild.throttle.rested, resident=memory.document(first))  # fmt: skip
         started = time.perf_counter()
         proofs = await side_by_side(prefixes, rebuild.prove)
         seconds, items = time.perf_counter() - started, sum(each.content.items for each in proofs)

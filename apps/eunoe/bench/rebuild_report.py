@@ -19,8 +19,8 @@ _NOTES: Final = (
     "Ten searches a second, of tenants by their size, are asked from another process before the rebuild of recall "
     "and all through its filling, timed from when each was due. So the rebuild is measured with them, live projecting "
     "without.",
-    "Rested: seconds of filling that the rebuild gave away because Redis answered slowly, as `eunoe rebuild` does without "
-    "options; they count in its rate. On a busy machine that is much of it.",
+    "Rested: seconds of filling that the rebuild gave away because Redis answered slowly, as `eunoe rebuild` does "
+    "without options; they count in its rate. On a busy machine that is much of it.",
     "Keys are derived in each process and never asked of Redis: the same for live and rebuild.",
     "Flat: the resident memory of the rebuilding process with everything folded is at most 1.1 times that with half of "
     "it. Linear: the rate at the largest size is at least 0.8 of that at the smallest; a record more makes a posting "
@@ -48,7 +48,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """One model. Rates in facts a second; ``rested_s`` of the filling was spent
+    """One model. Rates in facts a second; ``rested_s`` of the filling were spent
     resting. ``resident`` in bytes, see `rebuild_process.Memory`; ``before`` and
     ``during`` in seconds a search, empty where none was asked."""
 
