@@ -27,7 +27,7 @@ from eunoe.worker.embedded import running_services
 PROGRAM = Path(sys.executable).with_name("eunoe")
 PLAN = Plan(tenant=TenantId("eunoe-drill"), officer=PrincipalName("dev-officer"), timeout=60.0)
 NOWHERE = "the planted control is found, the canaries are nowhere"
-STEPS = 13
+STEPS = 14
 
 
 @pytest.fixture

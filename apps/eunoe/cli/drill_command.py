@@ -35,6 +35,12 @@ def drill() -> None:
     type=click.Path(exists=True, path_type=Path),
     help="A further folder or file to search for the canaries: logs, exports; repeatable.",
 )
+@click.option(
+    "--rebuild/--no-rebuild",
+    default=True,
+    show_default=True,
+    help="Fill recall anew from the log in the tenant's partition, and look there too.",
+)
 @click.option("--timeout", type=Seconds(), default=120.0, show_default=True, help="How long to wait for each receipt.")
 @common
 def erasure(call: Call, **given: Any) -> None:

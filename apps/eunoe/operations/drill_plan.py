@@ -28,7 +28,8 @@ class StepFailed(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """``timeout``: seconds for each receipt. ``key``: the receipts' public key, where it is not the installation's own.
-    ``also``: further folders to search for canaries (logs, exports)."""
+    ``also``: further folders to search for canaries (logs, exports). ``rebuild``: whether `recall` is filled anew from
+    the log, in the tenant's partition, to look for them there too."""
 
     tenant: TenantId
     officer: PrincipalName
@@ -37,6 +38,7 @@ class Plan:
     timeout: float = 120.0
     key: str | None = None
     also: tuple[Path, ...] = ()
+    rebuild: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ from eunoe.crypto.receipts import BadReceipt, receipt_document, verified_stateme
 from eunoe.operations.byte_search import search_bytes
 from eunoe.operations.drill_places import places_of, sealed_bodies
 from eunoe.operations.drill_plan import Person, Plan, Step, StepFailed, public_key
+from eunoe.operations.rebuilding import rebuilding
+from eunoe.readmodels.recall.keys import MODEL
 from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.runtime.errors import RuntimeFault
 from eunoe.runtime.redis.connect import connect
@@ -75,6 +77,7 @@ class ErasureDrill:
             *((f"receipt: {stage}", self._receipt(stage), False) for stage in Stage),
             ("the receipts are what was signed", self._verified, False),
             ("still no client finds them", self._absent, False),
+            ("filled anew from the log, recall has only the other", self._rebuilt, False),
             ("the planted control is found, the canaries are nowhere", self._nowhere, False),
             ("the other is as before, byte for byte", self._unchanged, False),
         )
@@ -99,10 +102,11 @@ class ErasureDrill:
         given: dict[str, Any] = {"tenant": plan.tenant, "agent": plan.agent, "purposes": [plan.purpose]}
         return await self.readers[0].remember(**person.line, **given, timeout=plan.timeout)
 
-    async def _found(self, reader: Memory, person: Person) -> RecalledMemory | None:
+    async def _found(self, reader: Memory, person: Person, generation: int | None = None) -> RecalledMemory | None:
         plan = self.plan
         scope: dict[str, Any] = {"tenant": plan.tenant, "agent": plan.agent, "purpose": plan.purpose}
-        result = await reader.search(person.word, after=self.token, timeout=plan.timeout, **scope)
+        scope |= {"after": self.token, "generation": generation}
+        result = await reader.search(person.word, timeout=plan.timeout, **scope)
         return next((each for each in result.records if each.memory_id == self.written[person.subject]), None)
 
     async def _retrievable(self) -> str:
@@ -184,6 +188,18 @@ class ErasureDrill:
             names = sorted({place.name for place in searched.places if place.indexes})
             raise StepFailed(f"{said}; found in: {', '.join(names)}" if names else said)
         return said
+
+    async def _rebuilt(self) -> str:
+        if not self.plan.rebuild:
+            return "left out, as told"
+        partition = self.readers[0].installation.partition_of(self.plan.tenant)
+        async with rebuilding(self.settings, MODEL, lambda _: None) as at, at.aside(partition) as generation:
+            found = await self._found(self.readers[0], self.other, generation)
+            if found is None:
+                raise StepFailed("the other is not in it")
+            if await self._found(self.readers[0], self.person, generation) is not None:
+                raise StepFailed("the forgotten person is in it again")
+        return f"generation {generation} of partition {partition}, removed again"
 
     async def _unchanged(self) -> str:
         after = await self._found(self.readers[0], self.other)

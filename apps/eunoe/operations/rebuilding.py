@@ -34,6 +34,7 @@ from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation, open_foundation
 from eunoe.worker.project import ProjectedModel, read_models
 
+_FOR_EVER: Final = 1 << 62
 _LEAST_QUERIES: Final = 20
 """Records of each partition that are looked for, however many partitions share the `QUERIES`."""
 Telling = Callable[[Progress], None]
@@ -137,6 +138,27 @@ class Rebuilding:
         if not prefixes:
             raise NoSuchGeneration(self.places.model, f"generation {number} is none as of then")
         return await self._removed(prefixes)
+
+    @asynccontextmanager
+    async def aside(self, partition: Partition) -> AsyncIterator[int]:
+        """The number of a generation of one partition that is filled from the log to its end, for the block alone.
+
+        It can be read by its number, and is never switched to. Raises `AlreadyRebuilding` beside a rebuild.
+        """
+        places = self.places
+        async with leased(self.foundation.redis, places.prefix(0)):
+            prefix = places.prefix(partition)
+            number, fresh = await places.store.begin(prefix)
+            if not fresh:
+                raise NoSuchGeneration(places.model, "a rebuild was begun and not finished: finish or abandon it first")
+            built = prefix.of(number)
+            try:
+                rebuild = await self._made(Wishes(until_offset=Offset(_FOR_EVER)))
+                await rebuild.fill([built])
+                await rebuild.freeze([built])
+                yield number
+            finally:
+                await places.remove([built])
 
     async def status(self) -> Sequence[GenerationRow]:
         """Every generation in every partition."""
