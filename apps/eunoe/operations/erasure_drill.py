@@ -23,6 +23,7 @@ from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.runtime.errors import RuntimeFault
 from eunoe.runtime.redis.connect import connect
 from eunoe.runtime.settings import Settings
+from eunoe.schemas.events import ForgettingRequested
 from eunoe.schemas.ids import CommandId, MemoryId
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 from eunoe.schemas.receipts import WORDING, Stage
@@ -120,8 +121,8 @@ class ErasureDrill:
 
     async def _forget(self) -> str:
         outcome = await self._forgotten(self.person)
-        if outcome.refused:
-            raise StepFailed(f"refused: {outcome.reason}")
+        if (why := _not_done(outcome)) is not None:
+            raise StepFailed(why)
         self.token = outcome.token
         self.request = tuple(each for each in (outcome.command_id, outcome.first_command_id) if each is not None)
         return f"request {self.request[0]}"
@@ -217,9 +218,18 @@ class ErasureDrill:
             if each is self.person and self.request:
                 continue
             outcome = await self._forgotten(each)
-            if outcome.refused:
-                raise StepFailed(f"refused: {outcome.reason}; what was written ends by itself in a day")
+            if (why := _not_done(outcome)) is not None:
+                raise StepFailed(f"{why}; what was written ends by itself in a day")
         return f"forgotten {len(people)}"
+
+
+def _not_done(outcome: Outcome) -> str | None:
+    """Why nobody was forgotten; None where somebody was."""
+    if outcome.refused:
+        return f"refused: {outcome.reason}"
+    if outcome.kind == ForgettingRequested.__name__:
+        return "only asked for: the officer may not erase"
+    return None
 
 
 async def _done(name: str, work: Callable[[], Awaitable[str]]) -> Step:
