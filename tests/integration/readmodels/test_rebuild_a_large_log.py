@@ -66,6 +66,7 @@ async def test_a_small_one_first(stack: Endpoints, model: str) -> None:
     await rebuilt(stack, 2_000, model)
 
 
+@pytest.mark.timeout(300)  # 85 s on two cores with a load of twelve
 async def test_twenty_thousand_facts(stack: Endpoints) -> None:
     await rebuilt(stack, 20_000, RECALL)
 
