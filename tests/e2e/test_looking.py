@@ -103,3 +103,31 @@ async def test_why_inspect_and_traces_answer_for_a_record(people: People) -> Non
     code, kept = await eunoe("traces", "--tenant", "acme", "--kind", "inspected", by="dev-officer")
     assert len(kept["traces"]) == 6
     assert "sealed" not in kept["traces"][0]
+
+
+async def test_what_a_record_carries_is_read_back_and_a_rollback_lists_who_was_given_it(people: People) -> None:
+    eunoe = Program(people)
+    code, made = await eunoe(
+        *("remember", "Prefers tea.", *SCOPE, "--uri", "crm://1", "--ttl", "P30D", "--event-id", "e-1"),
+        *("--future-use", "serving", "--staleness", "tastes change", "--scope", "drinks"),
+        *("--conflict-policy", "require_review_on_conflict"),
+    )
+    assert (code, made["status"]) == (0, "accepted"), made
+    code, held = await eunoe("inspect-memory", *SCOPE, "--after", made["token"])
+    (record,) = held["records"]
+    assert (record["answers"]["future_use"], record["answers"]["staleness"]) == ("serving", "tastes change")
+    assert (record["conflict_policy"], record["scope"]) == ("require_review_on_conflict", "drinks")
+    assert (record["policy_version"], record["source_uri"], record["evidence"]) == (1, "crm://1", [])
+    assert record["rollback_ref"] == f"{made['memory_id']}@1"
+
+    _, found = await eunoe("search", "tea", *SCOPE)
+    _, other = await eunoe("search", "coffee", *SCOPE)
+    code, moved = await eunoe("rollback", f"{made['memory_id']}@7", "--tenant", "acme", by="dev-reviewer")
+    assert (code, moved["outcome"]["reason"]) == (1, "version_conflict")
+    code, back = await eunoe("rollback", record["rollback_ref"], "--tenant", "acme", by="dev-reviewer")
+    assert (code, back["outcome"]["kind"]) == (0, "MemoryRetracted")
+    assert [each["trace_id"] for each in back["traces"]] == [found["trace_id"]] != [other["trace_id"]]
+    assert (
+        "No read that you may see"
+        not in (await eunoe.text("rollback", record["rollback_ref"], "--tenant", "acme", by="dev-reviewer"))[1]
+    )

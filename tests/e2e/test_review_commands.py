@@ -88,7 +88,7 @@ class Eunoe:
 
         def in_force() -> bool:
             probe = self.held("A probe.", "--subject", new_id(), tenant="probes")
-            history = self.json("history", probe["memory_id"], "--tenant", "probes").document
+            history = self.json("history", probe["memory_id"], "--tenant", "probes", *SCOPE).document
             return [each["policy_hash"] for each in history["entries"]] == [applied.document["hash"]]
 
         assert wait_until(in_force, 20)
@@ -167,6 +167,7 @@ def test_the_authors_owner_decides_nothing_and_nobody_before_the_waiting_period_
     early = eunoe.held("Allergic to cashews.")
     refused = eunoe.decide("approve", f"{early['memory_id']}@1")
     assert (refused.code, refused.document["outcomes"][0]["reason"]) == (1, "waiting_period")
+    assert refused.document["outcomes"][0]["reviewable_at"], "and from when on it may be"
     shown = eunoe("review", "show", early["memory_id"], "--tenant", "acme", *REVIEWER)
     assert "in 23 hours" in shown.out
     # The same reviewer may decide what waits no more, and keep out what still does.

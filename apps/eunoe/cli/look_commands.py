@@ -14,6 +14,7 @@ from eunoe.cli.look_showing import (
     why_text,
 )
 from eunoe.cli.options import Call, common, run, tenant_option
+from eunoe.cli.record_reference import RecordId
 from eunoe.cli.scope_options import MEMORY_CLASS, Instant, Member, limits_of, scope_options
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _KIND = Member("KIND", "eunoe.schemas.traces", "TraceKind")
 
 
 @click.command()
-@click.argument("memory_id")
+@click.argument("memory_id", type=RecordId())
 @click.option("--query", required=True, help="What was, or would be, searched for.")
 @scope_options
 @common
@@ -80,7 +81,7 @@ async def _inspect(call: Call, tenant: str, given: dict[str, Any]) -> "Inspectio
 @click.option("--since", type=Instant(), help="Only reads from then on.")
 @click.option("--trace-id", help="Only this one.")
 @click.option("--session-id", help="Only reads of this conversation.")
-@click.option("--memory", "memory_id", help="Only searches that delivered this memory.")
+@click.option("--memory", "memory_id", type=RecordId(), help="Only searches that delivered this memory.")
 @click.option("--kind", type=_KIND, help="searched or inspected.  [default: both; with --memory: searched]")
 @common
 def traces(call: Call, tenant: str, **given: Any) -> None:

@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "reject": ("eunoe.cli.record_commands:reject", "Keep a quarantined memory out for good."),
     "confirm": ("eunoe.cli.record_commands:confirm", "Stand behind a proposed memory."),
     "resolve": ("eunoe.cli.record_commands:resolve", "Answer a conflict: this memory holds."),
+    "rollback": ("eunoe.cli.rollback_command:rollback", "Take a memory back, and list who was given it."),
     "retract": ("eunoe.cli.record_commands:retract", "Take a memory back."),
     "review": ("eunoe.cli.review_commands:review", "What waits for a person: list, show, approve, reject."),
     "forget": ("eunoe.cli.forget_commands:forget", "Render a memory, or all about a person, unreadable."),

@@ -38,6 +38,8 @@ def simulate(call: Call, file: Path, since: "Millis | None", tenant: str | None)
     found = run(_simulate(call, policy, since, tenant))
     for each in found.missing:
         call.aside.print(f"a secret is missing, so what it signs counts as dead letter: {each}", markup=False)
+    if tenant is not None and not found.judged + found.forgotten + found.unreadable:
+        call.aside.print(f"no command of tenant {tenant} was found: is that its name?", markup=False)
     call.show(_document(policy, found), lambda: _tables(found))
 
 

@@ -7,6 +7,7 @@ import click
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option
 from eunoe.cli.performing import NO_OUTCOME
+from eunoe.cli.record_reference import RecordId
 from eunoe.cli.scope_options import Instant, limits_of, scope_options
 from eunoe.cli.showing import (
     history_document,
@@ -97,7 +98,7 @@ def _no_outcome(command_id: str, letters: "tuple[Letter, ...]") -> str:
 
 
 @click.command()
-@click.argument("memory_id")
+@click.argument("memory_id", type=RecordId())
 @tenant_option
 @click.option("--agent", help="Who asks; not needed by whoever may review or operate.")
 @click.option("--purpose", help="What for; not needed by whoever may review or operate.")

@@ -7,6 +7,7 @@ import click
 
 from eunoe.cli.options import Call, common, tenant_option, timeout_option
 from eunoe.cli.performing import perform
+from eunoe.cli.record_reference import Reference
 
 
 def _record(function: Callable[..., None]) -> Callable[..., None]:
@@ -14,15 +15,20 @@ def _record(function: Callable[..., None]) -> Callable[..., None]:
         common,
         timeout_option,
         click.option("--idempotency-key", help="Asked twice with one key, it is done once.  [default: a fresh one]"),
-        click.option("--expected-version", type=click.IntRange(1), required=True, help="The version you looked at."),
+        click.option("--expected-version", type=click.IntRange(1), help="The version you looked at, for a bare id."),
         tenant_option,
-        click.argument("memory_id"),
+        click.argument("memory_id", metavar="MEMORY_ID@VERSION", type=Reference()),
     ):
         function = option(function)
     return function
 
 
 def _perform(call: Call, operation: str, timeout: float, given: dict[str, Any]) -> None:
+    memory_id, version = given.pop("memory_id")
+    expected = given.pop("expected_version")
+    if (version is None) == (expected is None):
+        raise click.UsageError("say which version you looked at: MEMORY_ID@VERSION, or an id and --expected-version")
+    given |= {"memory_id": memory_id, "expected_version": version or expected}
     perform(call, {"op": operation} | {name: value for name, value in given.items() if value is not None}, timeout)
 
 

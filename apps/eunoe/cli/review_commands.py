@@ -8,11 +8,14 @@ import click
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import NO_OUTCOME
-from eunoe.cli.showing import outcome_document, outcome_text
+from eunoe.cli.record_reference import RecordId, Reference
+from eunoe.cli.showing import instant, outcome_document, outcome_text
 
 if TYPE_CHECKING:
+    from eunoe.client.memory import Memory
     from eunoe.client.review_shown import Shown
     from eunoe.readmodels.review_items import Page
+    from eunoe.schemas.outcomes import Outcome
 
 _SOURCES = ("user_explicit", "system", "tool", "inferred", "third_party", "model_output")
 
@@ -27,18 +30,6 @@ class _Span(click.ParamType):
             return duration_millis(value)
         except BadDuration as error:
             self.fail(f"is {error}; write P7D or PT12H", param, ctx)
-
-
-class _Looked(click.ParamType):
-    """What was looked at: ``MEMORY_ID@VERSION``; without the version it has to come with --expected-version."""
-
-    name = "MEMORY_ID@VERSION"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        memory_id, at, version = str(value).partition("@")
-        if at and not (version.isascii() and version.isdigit() and int(version) > 0):
-            self.fail(f"{value!r} names no version after the @", param, ctx)
-        return memory_id, int(version) if at else None
 
 
 @click.group()
@@ -76,7 +67,7 @@ async def _page(call: Call, given: dict[str, Any]) -> "Page":
 
 
 @review.command()
-@click.argument("memory_id")
+@click.argument("memory_id", type=RecordId())
 @tenant_option
 @click.option("--after", help="A token: wait until that write is in.")
 @click.option("--timeout", type=Seconds(), default=5.0, show_default=True, help="How long to wait for --after.")
@@ -90,7 +81,7 @@ def show(call: Call, memory_id: str, **given: Any) -> None:
         said = f"Nothing waits under {memory_id}: `eunoe history {memory_id}` tells what became of it."
         call.show({"memory_id": memory_id, "item": None}, lambda: said)
         raise SystemExit(Exit.REFUSED)
-    call.show(shown_document(shown), lambda: shown_text(shown, given["tenant"]))
+    call.show(shown_document(shown), lambda: shown_text(shown, given["tenant"], call.principal))
 
 
 async def _shown(call: Call, memory_id: str, given: dict[str, Any]) -> "Shown | None":
@@ -106,7 +97,7 @@ def _decision(function: Callable[..., None]) -> Callable[..., None]:
         timeout_option,
         click.option("--expected-version", type=click.IntRange(1), help="The version you looked at, for a bare id."),
         tenant_option,
-        click.argument("memories", nargs=-1, required=True, type=_Looked()),
+        click.argument("memories", nargs=-1, required=True, type=Reference()),
     ):
         function = option(function)
     return function
@@ -185,6 +176,19 @@ async def _outcomes(
                 )
                 texts.append(said)
             else:
-                documents.append({"memory_id": fields["memory_id"], **outcome_document(outcome)})
-                texts.append(outcome_text(outcome))
+                until = await _reviewable_at(memory, outcome, fields)
+                documents.append({"memory_id": fields["memory_id"], **outcome_document(outcome), **until})
+                from_then = "".join(f"\nmay be approved from {each} on" for each in until.values())
+                texts.append(outcome_text(outcome) + from_then)
     return documents, texts
+
+
+async def _reviewable_at(memory: "Memory", outcome: "Outcome", fields: dict[str, Any]) -> dict[str, str | None]:
+    """From when on it may be approved, where it was too early."""
+    from eunoe.client.review_shown import ShownQuarantined
+    from eunoe.schemas.events import Reason
+
+    if outcome.reason != Reason.WAITING_PERIOD:
+        return {}
+    shown = await memory.review(fields["memory_id"], fields["tenant"])
+    return {"reviewable_at": instant(shown.item.reviewable_at)} if isinstance(shown, ShownQuarantined) else {}

@@ -68,12 +68,13 @@ def words(span: int) -> str:
     return "moments"
 
 
-def shown_text(shown: "Shown", tenant: str) -> "RenderableType":
-    """For people; the exact ids and versions to decide about at its end."""
+def shown_text(shown: "Shown", tenant: str, principal: str | None = None) -> "RenderableType":
+    """For people; the exact ids and versions to decide about at its end, as ``principal`` (`--as`) who looks."""
     from rich.console import Group
     from rich.text import Text
 
-    lines = _conflict(shown, tenant) if isinstance(shown, ShownConflict) else _quarantined(shown, tenant)
+    where = f"--tenant {tenant}" + ("" if principal is None else f" --as {principal}")
+    lines = _conflict(shown, where) if isinstance(shown, ShownConflict) else _quarantined(shown, where)
     return Group(*(Text(each) for each in lines))
 
 
@@ -87,7 +88,7 @@ def _row(item: "Item", now: "Millis") -> tuple[str, str, str]:
     return f"{item.memory_id}\nversion {item.version}", "\n".join(why), "\n".join(what)
 
 
-def _quarantined(shown: ShownQuarantined, tenant: str) -> Iterable[str]:
+def _quarantined(shown: ShownQuarantined, where: str) -> Iterable[str]:
     item, body = shown.item, shown.body
     yield f"Quarantined memory {item.memory_id}, version {item.version}, waits for {words(shown.age)}"
     yield ""
@@ -107,11 +108,11 @@ def _quarantined(shown: ShownQuarantined, tenant: str) -> Iterable[str]:
     yield from _listed("may be approved", [when])
     yield ""
     yield from textwrap.wrap(shown.notice, _WIDTH)
-    yield f"  eunoe review approve {shown.decide} --tenant {tenant}"
-    yield f"  eunoe review reject {shown.decide} --tenant {tenant} --reason CODE"
+    yield f"  eunoe review approve {shown.decide} {where}"
+    yield f"  eunoe review reject {shown.decide} {where} --reason CODE"
 
 
-def _conflict(shown: ShownConflict, tenant: str) -> Iterable[str]:
+def _conflict(shown: ShownConflict, where: str) -> Iterable[str]:
     yield f"Open conflict of {len(shown.members)} memories on one claim, for {words(shown.age)}"
     for each in shown.members:
         yield ""
@@ -119,7 +120,7 @@ def _conflict(shown: ShownConflict, tenant: str) -> Iterable[str]:
     yield ""
     yield from textwrap.wrap(shown.notice, _WIDTH)
     for each in shown.members:
-        yield f"  eunoe resolve {each.memory_id} --expected-version {each.version} --tenant {tenant}"
+        yield f"  eunoe resolve {each.memory_id} --expected-version {each.version} {where}"
 
 
 def _member(member: "Member") -> Iterable[str]:

@@ -94,7 +94,7 @@ def scope_options(function: Command) -> Command:
             click.option("--max-sensitivity", type=SENSITIVITY, help="Only what is protected at most so far."),
             click.option("--max-age", type=Duration(), help="Only what is not older, such as P30D."),
             click.option("--require-provenance", is_flag=True, help="Only what says where it comes from."),
-            click.option("--limit", type=click.IntRange(0, 100), default=10, show_default=True),
+            click.option("--limit", type=click.IntRange(0, 100), default=10, show_default=True, help="0: only counts."),
             click.option("--budget", type=click.IntRange(0), help="Tokens; what does not fit is skipped."),
             click.option("--as-of", type=Instant(), help="Judge expiry and validity at that time."),
             click.option("--after", help="A token: wait until that write is in."),

@@ -50,6 +50,8 @@ def outcome_text(outcome: "Outcome") -> str:
         said += f"  records {outcome.records}"
     if outcome.would_be is not None:
         said += f"  only observed: would have been {outcome.would_be}"
+    if outcome.redacted:
+        said += f"\nstored without: {', '.join(each.replace('_', ' ') for each in outcome.redacted)}"
     if outcome.superseded:
         said += f"\nin place of {', '.join(outcome.superseded)}"
         said += f" (settled by {', '.join(outcome.settled_by)})" if outcome.settled_by else ""
@@ -170,11 +172,14 @@ def record_document(record: "RecalledMemory") -> dict[str, Any]:
         document[name] = instant(document[name])
     document["class"] = document.pop("memory_class")
     document["key"] = document.pop("claim_key")
+    document["rollback_ref"] = record.rollback_ref
     return document
 
 
 def _nothing(result: "SearchResult") -> str:
     why = "" if result.empty is None else f" ({result.empty.value})"
+    if result.empty is None and result.examined > sum(result.excluded.values()) + len(result.skipped):
+        return f"Something matches, but no memory was asked for (limit 0).  {_caption(result)}"
     return f"Nothing found{why}.  {_caption(result)}"
 
 

@@ -30,14 +30,30 @@ _OPTIONS = (
     click.option("--expires-at", help="Until when it lasts (RFC 3339 with offset)."),
     click.option("--valid-from", help="True since (RFC 3339 with offset)."),
     click.option("--valid-until", help="True until (RFC 3339 with offset)."),
-    click.option("--future-use", help="Which later task it will help; sealed."),
-    click.option("--why-not-ask-again", help="Why the source cannot be asked again; sealed."),
+    click.option("--future-use", help="Which later task it will help; this and the seven below are sealed."),
+    click.option("--why-not-ask-again", help="Why the source cannot be asked again."),
+    click.option("--gain-measure", help="How the gain shows."),
+    click.option("--staleness", help="How it may go stale."),
+    click.option("--readers", help="Who may read it, in words."),
+    click.option("--confirmation", help="Whether somebody has to confirm it."),
+    click.option("--deletion", help="When it goes."),
+    click.option("--correction", help="How it is corrected."),
+    click.option("--conflict-policy", help="policy_decides or require_review_on_conflict."),
+    click.option("--export-delete-policy", help="Who may export and delete it; as the contract names them."),
+    click.option("--scope", help="What it is limited to, in a word of your own."),
+    click.option("--retention", help="A retention class of your own; it changes nothing here."),
     click.option("--circumstance", "circumstances", multiple=True, help="What speaks against keeping it; repeatable."),
     click.option("--reference", is_flag=True, default=None, help="STATEMENT only says which record to look up."),
     click.option("--external-id", help="Its id elsewhere; sealed."),
     click.option("--idempotency-key", help="Asked twice with one key, it is remembered once.  [default: a fresh one]"),
     timeout_option,
 )
+
+_ANSWERS = (
+    *("future_use", "why_not_ask_again", "gain_measure", "staleness"),
+    *("readers", "confirmation", "deletion", "correction"),
+)
+"""The eight of B3."""
 
 
 def _draft_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -78,7 +94,7 @@ def _fields(statement: str, given: dict[str, Any]) -> dict[str, Any]:
             "--provenance (in words)"
         )
     source = {name: value for name, value in source.items() if value is not None}
-    answers = {name: fields.pop(name) for name in ("future_use", "why_not_ask_again")}
+    answers = {name: fields.pop(name) for name in _ANSWERS}
     if any(answers.values()):
         fields["answers"] = {name: value for name, value in answers.items() if value is not None}
     kept = {name: value for name, value in fields.items() if value is not None}

@@ -74,10 +74,13 @@ def memory_record(
         producer_surface=record.producer_surface,
         consumer_surfaces=record.surfaces,
         scope=record.scope,
-        conflict_policy=None,
+        conflict_policy=record.conflict_policy,
         expires_at=_instant(record.expires_at),
         export_delete_policy=record.export_delete_policy,
         conflicts=record.conflicts,
+        evidence=record.evidence,
+        answers=record.answers,
+        policy_version=record.policy_version,
     )
 
 

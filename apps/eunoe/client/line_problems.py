@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from eunoe.schemas.values import (
+    Circumstance,
     ConflictPolicy,
     ExportDeletePolicy,
     MemoryClass,
@@ -38,6 +39,7 @@ _VOCABULARIES: Final[dict[str, type[StrEnum]]] = {
     "sensitivity": Sensitivity,
     "conflict_policy": ConflictPolicy,
     "export_delete_policy": ExportDeletePolicy,
+    "circumstances": Circumstance,
 }
 
 
@@ -65,7 +67,7 @@ def _problem(message: str, field: str) -> str:
     if message.startswith("Object missing required field"):
         return f"missing field `{message.split('`')[1]}`"
     if message.startswith("Invalid enum value"):
-        allowed = _VOCABULARIES.get(field)
+        allowed = _VOCABULARIES.get(field.partition("[")[0])
         return f"must be one of {', '.join(allowed)}" if allowed else "is not an allowed value"
     if message.startswith("Invalid value"):
         return f"must be one of {', '.join(OPERATIONS)}"

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Final, Required, TypedDict, Unpack
+from enum import StrEnum
+from typing import Final, Required, TypedDict, TypeVar, Unpack
 
 from redis.asyncio import Redis
 
@@ -45,9 +46,33 @@ class ScopeFields(TypedDict, total=False):
     require_provenance: bool
 
 
+V = TypeVar("V", bound=StrEnum)
+
+
+def _member(field: str, vocabulary: type[V], given: object) -> V:
+    found = next((each for each in vocabulary if each == given), None)
+    if found is None:
+        raise BadScope(field, f"must be one of {', '.join(vocabulary)}")
+    return found
+
+
 def scope_of(principal: PrincipalName, **fields: Unpack[ScopeFields]) -> ReadScope:
-    """Raises `BadScope`."""
-    classes = fields.get("classes")
+    """Raises `BadScope`, naming the field: also where one is missing, or of the wrong kind."""
+    for name in fields:
+        if name not in ScopeFields.__annotations__:
+            raise BadScope(name, "is no field of a read")
+    for required in ("tenant", "agent", "purpose"):
+        if not isinstance(fields.get(required), str):
+            raise BadScope(required, "must be given, as a text")
+    for optional in ("subject", "surface"):
+        if not isinstance(fields.get(optional), str | None):
+            raise BadScope(optional, "must be a text")
+    age = fields.get("max_age")
+    if isinstance(age, bool) or not isinstance(age, int | None):
+        raise BadScope("max_age", "must be a whole number of milliseconds")
+    classes, highest = fields.get("classes"), fields.get("max_sensitivity")
+    if isinstance(classes, str):
+        raise BadScope("classes", "must be a collection of classes, not one")
     return ReadScope(
         tenant=TenantId(fields["tenant"]),
         agent=AgentId(fields["agent"]),
@@ -55,12 +80,17 @@ def scope_of(principal: PrincipalName, **fields: Unpack[ScopeFields]) -> ReadSco
         principal=principal,
         subject=fields.get("subject"),
         surface=fields.get("surface"),
-        classes=None if classes is None else frozenset(classes),
-        trust_min=fields.get("trust_min", Trust.UNTRUSTED),
-        max_sensitivity=fields.get("max_sensitivity"),
-        max_age=fields.get("max_age"),
+        classes=None if classes is None else frozenset(_member("classes", MemoryClass, each) for each in classes),
+        trust_min=_member("trust_min", Trust, fields.get("trust_min", Trust.UNTRUSTED)),
+        max_sensitivity=None if highest is None else _member("max_sensitivity", Sensitivity, highest),
+        max_age=age,
         require_provenance=fields.get("require_provenance", False),
     )
+
+
+def _is_text(query: object) -> None:
+    if not isinstance(query, str):
+        raise BadScope("query", "must be a text")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,6 +123,7 @@ class Reading:
         ``generation``: of `recall`, instead of the one that serves; with ``as_of``, how it was then.
         ``trace_id`` (a fresh one by default) and ``session_id`` are names; both stand in the trace and the result.
         """
+        _is_text(query)
         named("trace_id", trace_id)
         named("session_id", session_id)
         started = time.perf_counter()
@@ -131,6 +162,7 @@ class Reading:
         Of a record that this scope could read while it was in use, ``because`` says how it ended: ``superseded``,
         ``retracted`` or ``expired``.
         """
+        _is_text(query)
         scope = scope_of(self.principal, **fields)
         found = await self.reader.why(
             scope, MemoryId(memory_id), query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout

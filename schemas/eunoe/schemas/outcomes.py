@@ -14,6 +14,7 @@ from msgspec import Struct
 from eunoe.schemas import events
 from eunoe.schemas.events import Event
 from eunoe.schemas.ids import CommandId, LogId, MemoryId, Millis, Offset, Partition
+from eunoe.schemas.values import Verdict
 
 _TOKEN: Final = re.compile(r"([0-9a-f-]{36}):(\d{1,9}):(\d{1,18})", re.ASCII)
 
@@ -73,7 +74,8 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``conflicts``: active records that say otherwise and were not settled; somebody has to answer. ``superseded``: those
     that gave way, ``settled_by`` the signals by which they did. ``would_be``: what an observed candidate would have
     become (accepted, quarantined, rejected); nothing was stored of it. ``due_at``: when a request to forget is carried
-    out by itself. ``own_key``: a forgotten record had a key of its own, which is destroyed.
+    out by itself. ``own_key``: a forgotten record had a key of its own, which is destroyed. ``redacted``: classes of what
+    was found in the text and cut out before it was stored, such as ``personal_data``.
     """
 
     command_id: CommandId
@@ -95,6 +97,7 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     would_be: str | None = None
     due_at: Millis | None = None
     own_key: bool | None = None
+    redacted: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -144,7 +147,14 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
         would_be=fact.verdict if isinstance(fact, events.CandidateObserved) else None,
         due_at=fact.due_at if isinstance(fact, events.ForgettingRequested) else None,
         own_key=fact.own_key if isinstance(fact, events.MemoryForgotten) else None,
+        redacted=_redacted(fact),
     )
+
+
+def _redacted(fact: events.Fact) -> tuple[str, ...]:
+    if not isinstance(fact, events.MemoryAccepted | events.MemoryQuarantined):
+        return ()
+    return tuple(dict.fromkeys(each.rule for each in fact.findings if each.verdict is Verdict.REDACT))
 
 
 def _conflicts(fact: events.Fact) -> tuple[MemoryId, ...]:

@@ -10,7 +10,7 @@ from eunoe.schemas import codec, events
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import CommandId, LogId, MemoryId, Offset, Partition, new_id
 from eunoe.schemas.outcomes import BadToken, Outcome, OutcomeStatus, Token, outcome_of
-from eunoe.schemas.values import Trust
+from eunoe.schemas.values import Trust, Verdict
 from eunoe.testing.samples import (
     SAMPLE_SUBJECT,
     sample_accepted,
@@ -83,6 +83,17 @@ def test_a_repeated_erasure_says_how_many_records_it_was_as_the_first_did() -> N
     forgotten = events.SubjectForgotten(subject=SAMPLE_SUBJECT, generation=1, records=3)
     repeated = events.CommandDuplicate(first_command_id=CommandId(sample_id("first")), records=3)
     assert [outcome(sample_event(each)).records for each in (forgotten, repeated)] == [3, 3]
+
+
+def test_what_was_cut_out_of_a_text_is_named_by_its_class() -> None:
+    def found(*verdicts: Verdict) -> tuple[events.Finding, ...]:
+        return tuple(events.Finding(detector="rules", rule="personal_data", verdict=each) for each in verdicts)
+
+    cut = structs.replace(sample_accepted(), findings=found(Verdict.REDACT, Verdict.REDACT))
+    assert outcome(sample_event(cut)).redacted == ("personal_data",)
+    assert outcome(sample_event(structs.replace(cut, findings=found(Verdict.ALLOW)))).redacted == ()
+    waiting = structs.replace(sample_quarantined(), findings=found(Verdict.REDACT))
+    assert outcome(sample_event(waiting)).redacted == ("personal_data",)
 
 
 def test_an_outcome_comes_back_from_its_json() -> None:

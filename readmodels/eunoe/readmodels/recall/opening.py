@@ -130,4 +130,7 @@ def recalled(
         producer_surface=record.producer_surface,
         scope=record.scope,
         export_delete_policy=record.export_delete_policy,
+        conflict_policy=record.conflict_policy,
+        evidence=body.evidence,
+        answers=body.answers,
     )

@@ -251,7 +251,7 @@ class MemoryReader:
         )
 
     def _check_sizes(self, limit: int, budget: int | None) -> None:
-        if isinstance(limit, bool) or not 0 <= limit <= self.settings.max_limit:
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= self.settings.max_limit:
             raise BadScope("limit", f"not between 0 and {self.settings.max_limit}")
-        if budget is not None and (isinstance(budget, bool) or budget < 0):
-            raise BadScope("budget", "is negative")
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 0):
+            raise BadScope("budget", "not a number of tokens from 0")

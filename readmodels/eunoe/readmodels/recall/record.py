@@ -9,6 +9,7 @@ import msgspec
 from eunoe.readmodels.recall.keys import SCORE_BYTES, TOKEN_BYTES
 from eunoe.schemas.ids import AgentId, EventId, KeyId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.values import (
+    ConflictPolicy,
     ExportDeletePolicy,
     MemoryClass,
     Sensitivity,
@@ -23,7 +24,8 @@ _RAW16: Final = 0xDA
 class StoredRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Fields by position: a change of order or number is a new generation of the read model.
 
-    Trust, confirmation and version change and are in the head (`keys.Head`), not here. ``about``: pseudonyms.
+    Trust, confirmation and version change and are in the head (`keys.Head`), not here. The last one
+    may be missing in what an earlier version stored. ``about``: pseudonyms.
     """
 
     memory_id: MemoryId
@@ -56,6 +58,7 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     key_id: KeyId
     body_version: int
     body: bytes
+    conflict_policy: ConflictPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,11 @@ from enum import StrEnum
 
 from eunoe.readmodels.recall.budget import Skipped
 from eunoe.readmodels.recall.explain import Contribution
+from eunoe.schemas.commands import Answers, EvidenceSpan
 from eunoe.schemas.ids import AgentId, LogId, MemoryId, Millis, Offset, Partition, PrincipalName
 from eunoe.schemas.values import (
     Confirmation,
+    ConflictPolicy,
     ExportDeletePolicy,
     MemoryClass,
     Sensitivity,
@@ -74,6 +76,14 @@ class RecalledMemory:
     producer_surface: str | None
     scope: str | None
     export_delete_policy: ExportDeletePolicy
+    conflict_policy: ConflictPolicy | None = None
+    evidence: tuple[EvidenceSpan, ...] = ()
+    answers: Answers | None = None
+
+    @property
+    def rollback_ref(self) -> str:
+        """What a withdrawal names, and the search for the reads that were given it."""
+        return f"{self.memory_id}@{self.version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,4 +140,5 @@ def _record(header: EventHeader, fact: events.MemoryAccepted | events.MemoryQuar
         key_id=draft.key_id,
         body_version=draft.body_version,
         body=draft.body,
+        conflict_policy=draft.conflict_policy,
     )

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
+from eunoe.schemas.commands import Answers, EvidenceSpan
 from eunoe.schemas.contract.records import MemoryCandidate, RevisionMode
 from eunoe.schemas.contract.review import Reviewed, Revision, Text
 from eunoe.schemas.values import Confirmation, ConflictPolicy, ExportDeletePolicy, MemoryClass, Sensitivity, Trust
@@ -45,7 +46,8 @@ class MemoryRecordDocument(Reviewed, frozen=True, kw_only=True, tag_field="kind"
 
     ``key``: what the claim is about, where it has one. ``record_kind``: fact, preference, … of the policy.
     ``confirmation`` tells an observation from a confirmed fact. ``consumer_surfaces`` empty: any surface. Cross-surface
-    fields that the read did not tell are null. ``owner`` in ``provenance_check`` answers for the record.
+    fields that the read did not tell are null. ``answers``: why it is kept (B3); ``evidence``: places in source events.
+    ``policy_version`` decided that it is. ``owner`` in ``provenance_check`` answers for the record.
     """
 
     record_id: Text
@@ -73,6 +75,9 @@ class MemoryRecordDocument(Reviewed, frozen=True, kw_only=True, tag_field="kind"
     expires_at: Instant
     export_delete_policy: ExportDeletePolicy | None = None
     conflicts: tuple[Text, ...] = ()
+    evidence: tuple[EvidenceSpan, ...] = ()
+    answers: Answers | None = None
+    policy_version: int | None = None
 
 
 class MemoryCandidateDocument(Reviewed, frozen=True, kw_only=True, tag_field="kind", tag="memory_candidate"):

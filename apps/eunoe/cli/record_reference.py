@@ -1,0 +1,28 @@
+"""A record as people name it: its id, or ``ID@REVISION``, which is what a review, a trace and `rollback_ref` say."""
+
+from typing import Any
+
+import click
+
+
+class Reference(click.ParamType):
+    """``MEMORY_ID`` or ``MEMORY_ID@REVISION``, as a pair; None for a revision that was not named."""
+
+    name = "MEMORY_ID[@REVISION]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from eunoe.schemas.ids import is_uuid
+
+        memory_id, at, revision = str(value).partition("@")
+        if not is_uuid(memory_id):
+            self.fail("is no id of a memory: a UUID in lower case, or with its revision ID@REVISION", param, ctx)
+        if at and not (revision.isascii() and revision.isdigit() and 0 < int(revision) < 2**31):
+            self.fail(f"{value!r} names no revision after the @", param, ctx)
+        return memory_id, int(revision) if at else None
+
+
+class RecordId(Reference):
+    """The same where only the id matters: whatever the revision, the answer is about the record."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value, param, ctx)[0]
