@@ -74,8 +74,8 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``conflicts``: active records that say otherwise and were not settled; somebody has to answer. ``superseded``: those
     that gave way, ``settled_by`` the signals by which they did. ``would_be``: what an observed candidate would have
     become (accepted, quarantined, rejected); nothing was stored of it. ``due_at``: when a request to forget is carried
-    out by itself. ``own_key``: a forgotten record had a key of its own, which is destroyed. ``redacted``: classes of what
-    was found in the text and cut out before it was stored, such as ``personal_data``.
+    out by itself. ``own_key``: a forgotten record had a key of its own, which is destroyed. ``redacted``: classes of
+    what was found in the text and cut out before it was stored, such as ``personal_data``.
     """
 
     command_id: CommandId
