@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import Final
 
 _NOT_DIGITS: Final = re.compile(r"\D")
+_JOINTS: Final = re.compile(r"[_.-]+")
+_MADE_UP: Final = re.compile(r"[0-9].*[A-Za-z]|[A-Za-z].*[0-9]|[a-z].*[A-Z]")
 _CARD_LENGTHS: Final = range(13, 20)
 _NAMES_OF_PLACES: Final = re.compile(
     r"(?i)vault|1password|bitwarden|lastpass|keepass|keychain|https?:|\$\{|<|\*{3}|x{4}"
@@ -81,6 +83,18 @@ def secretive(text: str) -> bool:
     return kinds > 1 and not text.isdecimal()
 
 
+def tokenlike(text: str) -> bool:
+    """Whether it is a made-up string and not words joined by underscores: one part of it mixes letters and digits or
+    both cases at length."""
+    return secretive(text) and any(_MADE_UP.search(part) for part in _JOINTS.split(text) if len(part) >= 10)
+
+
+def passport(text: str) -> bool:
+    """Six to ten letters and digits, most of them digits; numbers of passports have no common check digit."""
+    plain = text.replace(" ", "")
+    return 6 <= len(plain) <= 10 and sum(each.isdecimal() for each in plain) >= 5
+
+
 CHECKS: Final[Mapping[str, Callable[[str], bool]]] = MappingProxyType(
     {
         "luhn": luhn,
@@ -91,5 +105,7 @@ CHECKS: Final[Mapping[str, Callable[[str], bool]]] = MappingProxyType(
         "ssn": ssn,
         "french_nir": french_nir,
         "secretive": secretive,
+        "tokenlike": tokenlike,
+        "passport": passport,
     }
 )

@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
+from eunoe.detectors.foreign import WARMING_NS, DetectorFailed, ForeignDetector, wall_ns
 from eunoe.detectors.protocol import FAILED, GROUP, MARK, Detector, Examined, Redacting, alone
 from eunoe.detectors.rule_book import warming_texts
+from eunoe.detectors.text import TextDetector
 from eunoe.schemas.events import Finding
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Verdict
@@ -29,10 +32,12 @@ class BadDetector(Exception):
 @dataclass(frozen=True, slots=True)
 class Detectors:
     """``members`` in the order in which they run. ``nanos`` counts this thread's CPU time in nanoseconds: on a
-    machine that is busy with something else nobody is to blame."""
+    machine that is busy with something else nobody is to blame. For one that only waits, ``wall`` counts too, to a
+    bound that is far above (`wall_ns`)."""
 
     members: tuple[Detector, ...]
     nanos: Nanos = time.thread_time_ns
+    wall: Nanos = time.monotonic_ns
 
     def examine(self, examined: Examined, policy: Policy) -> tuple[Finding, ...]:
         """What was found, by detector and class, with the verdict of ``policy``. Never raises, never holds text.
@@ -41,17 +46,28 @@ class Detectors:
         which always waits for a person; what it found in time counts all the same.
         """
         found: list[Finding] = []
-        budget = policy.detection.budget * 1_000
+        budget = policy.detection.budget
         for detector in self.members:
-            began = self.nanos()
-            classes = _classes(detector, examined)
-            late = self.nanos() - began > budget
+            classes, late = self._asked(detector, examined, budget)
             for rule in sorted(classes or ()):
                 verdict = policy.detection.verdict(detector.name, rule)
                 found.append(Finding(detector=detector.name, rule=rule, verdict=verdict))
             if late or classes is None:
                 found.append(Finding(detector=detector.name, rule=FAILED, verdict=Verdict.QUARANTINE))
         return tuple(found)
+
+    def _asked(self, detector: Detector, examined: Examined, budget_us: int) -> tuple[frozenset[str] | None, bool]:
+        """What it found, None if it failed, and whether it took too long."""
+        most = wall_ns(budget_us)
+        if isinstance(detector, ForeignDetector):
+            try:
+                classes, took = detector.ask(examined, self.nanos, most)
+            except DetectorFailed:
+                return None, False
+            return (classes if classes <= detector.rules else None), took > budget_us * 1_000
+        at, began = self.wall(), self.nanos()
+        found = _classes(detector, examined)
+        return found, self.nanos() - began > budget_us * 1_000 or self.wall() - at > most
 
     def redact(self, text: str, findings: Iterable[Finding]) -> str:
         """``text`` without the places of the findings whose verdict is ``redact``.
@@ -89,13 +105,21 @@ def load_detectors(names: Iterable[str] | None = None, nanos: Nanos = time.threa
         made = offered[name].load()()
         if not isinstance(made, Detector) or made.name != name:
             raise BadDetector(name, "its entry point does not make a detector of that name")
-        members.append(made)
+        members.append(made if isinstance(made, TextDetector) else ForeignDetector(made))
     if not members:
         raise BadDetector("*", "no detector is installed; nothing would look at what is to be remembered")
     for text in warming_texts():
         for each in members:
-            _classes(each, alone(text))
+            _warmed(each, alone(text))
     return Detectors(tuple(members), nanos)
+
+
+def _warmed(detector: Detector, examined: Examined) -> None:
+    if not isinstance(detector, ForeignDetector):
+        _classes(detector, examined)
+        return
+    with suppress(DetectorFailed):
+        detector.ask(examined, lambda: 0, WARMING_NS)
 
 
 def _classes(detector: Detector, examined: Examined) -> frozenset[str] | None:

@@ -59,7 +59,9 @@ _PUNCTUATION: Final = str.maketrans(
         "ɩ": "i",
         "ⅼ": "l",
     }
+    | dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋᴌᴍɴᴏᴘǫʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnopqrstuvwyz", strict=True))
 )
+"""Punctuation, and letters that compatibility forms do not cover: small capitals and their like."""
 _ODD: Final = re.compile("[^\x00-\x7f\u0430-\u045f\u0621-\u064a\u3040-\u30ff\u4e00-\u9fff]")
 _FOREIGN: Final = "\u0370-\u052f\u0561-\u0587\ua640-\ua69f"
 _MIXED: Final = re.compile(f"[a-z][{_FOREIGN}]|[{_FOREIGN}][a-z]")
@@ -71,7 +73,13 @@ _TO_LATIN: Final = str.maketrans(
 _LATIN_LOOKS: Final = frozenset("аеорсухіѕјԁһӏвнкмтԛԝ")
 _TO_CYRILLIC: Final = str.maketrans("aeopcyxkmtbh", "аеорсухкмтвн")
 _RUN: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_WRAPPED: Final = re.compile(r"(?m)^[ \t>]*(?:[A-Za-z0-9+/_-]{8,}\s*\n[ \t>]*)+[A-Za-z0-9+/_-]{2,}={0,2}[ \t]*$")
+_NOT_BASE64: Final = re.compile(r"[\s>]+")
+_SPACED: Final = re.compile(r"(?<!\w)[^\W\d_](?:([ .*·-])[^\W\d_])(?:\1[^\W\d_]){2,}(?!\w)")
+_MEAN_WORD: Final = 5
+"""Letters for each word, its space included, from which on a text has hardly any words spelled with spaces."""
 _TAGS: Final = re.compile("[\U000e0020-\U000e007e]{4,}")
+_SHORTEST: Final = 16
 _READABLE: Final = 0.85
 _DEPTH: Final = 2
 
@@ -79,8 +87,11 @@ _DEPTH: Final = 2
 def fold(text: str) -> str:
     """The text without disguise, lower-case, with one space between words and at both ends. Linear in its length."""
     if text.isascii():
-        return f" {' '.join(text.lower().split())} "
-    text = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text)).casefold()
+        words = text.lower().split()
+        if len(words) * _MEAN_WORD > len(text) or text.count(".") > 3 or text.count("-") > 3 or "*" in text:
+            words = _SPACED.sub(_glued, text.lower()).split()
+        return f" {' '.join(words)} "
+    text = _SPACED.sub(_glued, unicodedata.normalize("NFKD", _INVISIBLE.sub("", text)).casefold())
     text = unicodedata.normalize("NFC", _MARKS.sub("", text))
     if _ODD.search(text) or "、" in text or "。" in text:
         text = text.translate(_PUNCTUATION)
@@ -109,8 +120,14 @@ def hidden(text: str, depth: int = _DEPTH) -> tuple[str, ...]:
     if not text.isascii():
         found += ["".join(chr(ord(each) - 0xE0000) for each in run) for run in _TAGS.findall(text)]
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
-    for run in _RUN.findall(text):
+    runs: list[str] = _RUN.findall(text)
+    if "\n" in text:
+        runs += [_NOT_BASE64.sub("", run) for run in _WRAPPED.findall(text)]
+    for run in runs:
         said = _said(run)
+        if said is None and "/" in run:
+            # In an address the run begins behind a slash, which is a letter of base64 as well.
+            said = next(filter(None, map(_said, [each for each in run.split("/") if len(each) >= _SHORTEST])), None)
         if said is not None:
             found.append(said)
             if depth > 1:
@@ -124,11 +141,18 @@ def _said(run: str) -> str | None:
     if len(plain) % 4 == 1:
         plain = plain[:-1]
     try:
-        text = base64.b64decode(plain + "=" * (-len(plain) % 4)).decode()
+        data = base64.b64decode(plain + "=" * (-len(plain) % 4))
+        wide = data.count(0) * 3 >= len(data) > 1
+        text = data.decode(("utf-16-le" if data[1] == 0 else "utf-16-be") if wide else "utf-8")
     except (binascii.Error, UnicodeDecodeError):
         return None
     readable = sum(each.isalnum() or each in " .,:;!?-_'\"@/\n" for each in text)
     return text if text and readable >= _READABLE * len(text) else None
+
+
+def _glued(spelled: re.Match[str]) -> str:
+    """A word that is spelled letter by letter."""
+    return "".join(filter(str.isalpha, spelled[0]))
 
 
 def _one_script(word: re.Match[str]) -> str:

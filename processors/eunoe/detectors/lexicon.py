@@ -28,10 +28,11 @@ _BOUND: Final = re.compile("^(?:[وف])?(?:(?:ال|بال|كال|لل)|[بلك](
 
 @dataclass(slots=True)
 class _Node:
-    """``mask``: the meanings of the phrases that end here."""
+    """``mask``: the meanings of the phrases that end here. ``open``: any word may come next."""
 
     mask: int = 0
     below: "dict[str, _Node]" = field(default_factory=dict)
+    open: bool = False
 
     def at(self, key: str) -> "_Node":
         return self.below.setdefault(key, _Node())
@@ -74,6 +75,7 @@ class Lexicon:
         for sequence, mask in vocabulary.phrases.items():
             node = self._told if sequence.commanding else self._roots
             for each in sequence.words:
+                node.open |= each in (ANY, GAP)
                 node = node.at(each)
             node.mask |= mask
             keys.update(sequence.words)
@@ -122,12 +124,15 @@ class Lexicon:
     def phrases(self, words: Words, tokens: list[str]) -> list[Hit]:
         """Every phrase in the words, by first word."""
         found: list[Hit] = []
+        last = len(words) - 1
         for at, word in enumerate(words):
-            if word is None:
+            if word is None or word is BORDER:
                 continue
             alone = word.alone
-            for node in word.starts:
-                _below(node, words, at, at + 1, found)
+            if word.starts and at < last and (later := words[at + 1]) is not BORDER:
+                for node in word.starts:
+                    if node.open or later is not None:
+                        _below(node, words, at, at + 1, found)
             if (word.told_alone or word.told) and self._commanded_at(tokens, at):
                 alone |= word.told_alone
                 for node in word.told:

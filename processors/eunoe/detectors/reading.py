@@ -67,9 +67,10 @@ def tokens_of(folded: str, lexicon: Lexicon) -> list[str]:
     return tokens if folded.isascii() or not UNUSUAL.search(folded) else lexicon.unspaced(tokens)
 
 
-def sentences(tokens: list[str], words: Words, lexicon: Lexicon, told: Told) -> list[Sentence]:
-    """Of the tokens of one text. Sentences without any meaning are left out, so two that stay are neighbours enough."""
-    hits = _uncovered(lexicon.phrases(words, tokens), told)
+def sentences(hits: list[Hit], tokens: list[str], words: Words, told: Told) -> list[Sentence]:
+    """Of the tokens of one text and the phrases in it. Sentences without any meaning are left out, so two that stay
+    are neighbours enough."""
+    hits = _uncovered(hits, told)
     found: list[Sentence] = []
     first = at = 0
     ends = [at for at, each in enumerate(tokens) if each in _ENDS and (each != "." or tokens[at - 1] not in _SHORT)]

@@ -43,12 +43,14 @@ class WordRule:
     ``act``: one of these combinations must be in a clause with an even number of ``turns``, of which each is one
     or more meanings (``odd``: with an odd number); empty: no matter.
     ``told``: holds only for what somebody else says; of a user's own wish the same words are a preference.
+    ``spares``: meanings of which any spares what a user says, and nobody else.
     """
 
     id: str
     rule_class: str
     all: tuple[tuple[str, ...], ...]
     none: tuple[tuple[str, ...], ...]
+    spares: tuple[str, ...]
     act: tuple[tuple[str, ...], ...]
     turns: tuple[tuple[str, ...], ...]
     odd: bool
@@ -167,6 +169,7 @@ def _worded(
         rule_class=rule_class,
         all=groups,
         none=tuple(tuple(each.split("+")) for each in entry.names("none", required=False)),
+        spares=entry.names("spares", required=False),
         act=tuple(tuple(each.split("+")) for each in entry.names("act", required=False)),
         turns=tuple(tuple(each.split("|")) for each in entry.names("turns", required=False)),
         odd=entry.flag("odd", False),
@@ -174,7 +177,7 @@ def _worded(
         catches=catches,
         passes=passes,
     )
-    used = (each for group in (*groups, *rule.none, *rule.act, *rule.turns) for each in group)
+    used = (each for group in (*groups, rule.spares, *rule.none, *rule.act, *rule.turns) for each in group)
     for meaning in used:
         if meaning not in vocabulary.meanings:
             entry.problem("all", f"rule {name!r}: {meaning!r} is not in {VOCABULARY}")

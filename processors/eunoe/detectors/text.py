@@ -6,16 +6,17 @@ secret from a word), and, where it is disguised, at its folded form and at what 
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import re2
 
 from eunoe.detectors.checks import CHECKS
 from eunoe.detectors.engine import PatternSet, quiet
-from eunoe.detectors.folding import hidden, visible
-from eunoe.detectors.lexicon import Lexicon
+from eunoe.detectors.folding import visible
+from eunoe.detectors.lexicon import Lexicon, Words
 from eunoe.detectors.protocol import MARK, Examined
 from eunoe.detectors.reading import Sentence, Told, sentences, tokens_of
 from eunoe.detectors.rule_book import FormRule, RuleBook, WordRule, rule_book
@@ -42,6 +43,15 @@ class _Words:
     turns: tuple[int, ...]
     odd: bool
     told: bool
+
+    def may(self, mask: int) -> bool:
+        """Whether it can hold in any part of a text that has these meanings."""
+        for group in self.all:
+            if not mask & group:
+                return False
+        if not self.act:
+            return True
+        return any(mask & act == act for act in self.act)
 
     def holds(self, mask: int, clauses: tuple[int, ...]) -> bool:
         """In a sentence of these clauses."""
@@ -84,9 +94,9 @@ class TextDetector:
         self._lexicon = Lexicon(book.vocabulary)
         self._told = _told(book.vocabulary)
         self._back = book.vocabulary.bit(BACK)
-        words = [_bits(each, book.vocabulary) for each in book.words]
-        self._told_words = tuple((each.all, each) for each in words)
-        self._own_words = tuple((each.all, each) for each in words if not each.told)
+        self._told_words = _by_rarest([_bits(each, book.vocabulary) for each in book.words])
+        own = [replace(each, none=(*each.none, *((spare,) for spare in each.spares))) for each in book.words]
+        self._own_words = _by_rarest([_bits(each, book.vocabulary) for each in own if not each.told])
         self._forms = tuple(_form(each) for each in book.forms)
         nears = sorted({each.near for each in book.forms})
         self._near = PatternSet(nears)
@@ -99,7 +109,12 @@ class TextDetector:
 
     def holding(self, examined: Examined) -> Iterator[tuple[str, str]]:
         """Id and class of every rule that holds, possibly more than once; for whoever writes rules."""
-        yield from self._worded(examined.folded, examined.source_kind not in _OWN)
+        book = self._own_words if examined.source_kind in _OWN else self._told_words
+        tokens = tokens_of(examined.folded, self._lexicon)
+        words = self._lexicon.words(tokens)
+        yield from self._worded(tokens, words, book)
+        if examined.beside:
+            yield from self._joined(examined, book)
         for text in _forms_of(examined):
             data = text.encode("utf-8", "replace")
             for near in self._near.matching(data):
@@ -116,24 +131,35 @@ class TextDetector:
                     text = text[:start] + MARK + text[end:]
         return text
 
-    def _worded(self, folded: str, told: bool) -> Iterator[tuple[str, str]]:
-        tokens = tokens_of(folded, self._lexicon)
-        words = self._lexicon.words(tokens)
+    def _joined(self, examined: Examined, book: "_Book") -> Iterator[tuple[str, str]]:
+        """The rules that hold in a field together with the statement behind or before it."""
+        middle = tokens_of(examined.middle, self._lexicon)
+        meant = self._lexicon.words(middle)
+        for field in examined.beside:
+            tokens = tokens_of(field, self._lexicon)
+            words = self._lexicon.words(tokens)
+            if any(each is not None and each.keys for each in words):
+                yield from self._worded(tokens + middle + tokens, words + meant + words, book)
+
+    def _worded(self, tokens: list[str], words: Words, book: "_Book") -> Iterator[tuple[str, str]]:
+        """First by the meanings that phrases beginning with these words may have, then by those that are there, and
+        only where a rule is left sentence by sentence."""
         possible = 0
         for word in words:
             if word is not None:
                 possible |= word.mask
-        rules: list[_Words] = []
-        for groups, rule in self._told_words if told else self._own_words:
-            for group in groups:
-                if not possible & group:
-                    break
-            else:
-                rules.append(rule)
+        rules = [rule for rarest, rules in book if possible & rarest for rule in rules if rule.may(possible)]
+        if not rules:
+            return
+        hits = self._lexicon.phrases(words, tokens)
+        present = 0
+        for _, _, mask in hits:
+            present |= mask
+        rules = [rule for rule in rules if rule.may(present)]
         if not rules:
             return
         before: Sentence | None = None
-        for sentence in sentences(tokens, words, self._lexicon, self._told):
+        for sentence in sentences(hits, tokens, words, self._told):
             for rule in rules:
                 if rule.holds(sentence.mask, sentence.clauses):
                     yield rule.id, rule.rule_class
@@ -161,6 +187,18 @@ def _bits(rule: WordRule, vocabulary: Vocabulary) -> _Words:
         rule.odd,
         rule.told,
     )
+
+
+_Book = tuple[tuple[int, tuple[_Words, ...]], ...]
+"""Rules by the one of their meanings that the fewest rules ask for."""
+
+
+def _by_rarest(rules: list[_Words]) -> _Book:
+    asked = Counter(group for rule in rules for group in rule.all)
+    found: dict[int, list[_Words]] = {}
+    for rule in rules:
+        found.setdefault(min(rule.all, key=lambda group: (group.bit_count(), asked[group])), []).append(rule)
+    return tuple((rarest, tuple(each)) for rarest, each in found.items())
 
 
 def _any(meanings: tuple[str, ...], vocabulary: Vocabulary) -> int:
@@ -201,7 +239,7 @@ def _forms_of(examined: Examined) -> Iterator[str]:
     if examined.source_uri is not None:
         fields.append(SOURCE + examined.source_uri)
     text = "\n".join(fields)
-    said = hidden(text)
+    said = examined.said
     if text.isascii():
         yield "\n".join((text, *said)) if said else text
         return

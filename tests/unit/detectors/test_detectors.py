@@ -1,13 +1,16 @@
 """The detectors of a process: verdicts come from policy, a failure waits for a person, and no text ever comes out."""
 
+import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
+from threading import Event
 
 import pytest
 
 from eunoe.detectors.bodies import BodyExaminer
 from eunoe.detectors.detectors import BadDetector, Detectors, load_detectors
+from eunoe.detectors.foreign import ForeignDetector, wall_ns
 from eunoe.detectors.protocol import MARK, Examined, alone
 from eunoe.runtime.principals import sample_development_policy
 from eunoe.schemas.commands import Answers, MemoryBody
@@ -94,3 +97,54 @@ def test_a_redaction_cuts_the_place_and_leaves_the_rest() -> None:
     assert kept.statement == f"The robot signs in with {MARK} at night."
     assert TOKEN not in repr(kept)
     assert examiner.examine(kept, sample_draft(), policy) == ()
+
+
+@dataclass(frozen=True)
+class Blocking(Saying):
+    """Answers nothing until the test is over."""
+
+    released: Event = field(default_factory=Event)
+
+    def examine(self, examined: Examined) -> Iterable[str]:
+        self.released.wait(30)
+        return ()
+
+
+class Leaving(Saying):
+    def examine(self, examined: Examined) -> Iterable[str]:
+        raise SystemExit(3)
+
+
+class Interrupting(Saying):
+    def examine(self, examined: Examined) -> Iterable[str]:
+        raise KeyboardInterrupt
+
+
+def test_a_foreign_one_that_blocks_holds_nobody_and_is_not_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    blocking = Blocking()
+    detectors = Detectors((ForeignDetector(blocking), ForeignDetector(Saying())))
+    began = time.monotonic()
+    for _ in range(20):
+        found = detectors.examine(alone(CANARY), POLICY)
+        assert found[0].verdict is Verdict.QUARANTINE
+        assert [each.rule for each in found] == ["failed", "routing"]
+    assert time.monotonic() - began < 10 * wall_ns(POLICY.detection.budget) / 1e9
+    assert [each.message for each in caplog.records if "not asked again" in each.message and CANARY not in each.message]
+    assert len(caplog.records) == 1
+    blocking.released.set()
+
+
+@pytest.mark.parametrize("detector", [Leaving(), Interrupting(), Crashing(), Odd()])
+def test_a_foreign_one_that_wants_to_end_the_process_only_failed_and_is_asked_again(detector: Saying) -> None:
+    detectors = Detectors((ForeignDetector(detector),))
+    for _ in range(2):
+        assert [each.rule for each in detectors.examine(alone("x"), POLICY)] == ["failed"]
+    assert [each.rule for each in Detectors((ForeignDetector(Saying()),)).examine(alone("x"), POLICY)] == ["routing"]
+
+
+def test_time_that_is_only_waited_counts_as_well() -> None:
+    most = wall_ns(POLICY.detection.budget)
+    for step, rules in ((most, ["routing"]), (most + 1, ["routing", "failed"])):
+        ticks = count(0, step)
+        detectors = Detectors((Saying(),), lambda: 0, lambda ticks=ticks: next(ticks))  # type: ignore[misc]
+        assert [each.rule for each in detectors.examine(alone("x"), POLICY)] == rules
