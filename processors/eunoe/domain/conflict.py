@@ -16,11 +16,13 @@ from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import AgentId, MemoryId, Millis
-from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Sensitivity, Trust, Visibility
+from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Sensitivity, SourceKind, Trust, Visibility
 
 MOST_MEMBERS: Final = 8
 """Records that may contradict each other openly; a further one waits for a person."""
 _TRUST_RANK: Final = {each: rank for rank, each in enumerate(Trust)}
+_ECHOES: Final = frozenset({SourceKind.INFERRED, SourceKind.TOOL, SourceKind.MODEL_OUTPUT})
+"""Sources that may have had the words from memory itself."""
 _ENDLESS: Final = Millis(1 << 62)
 
 
@@ -92,12 +94,62 @@ def of_record(record: MemoryState, trust: Trust) -> Claimant:
     )
 
 
-def repeats(case: Case, newcomer: Claimant) -> Refusal | None:
-    """The same claim with the same words in the same scope is known already: one of them is enough (B27)."""
-    for rival in case.known.rivals:
-        if _running(rival, case.now) and _same_scope(newcomer, rival) and rival.content_hash == newcomer.content_hash:
-            return Refusal(reason=Reason.DUPLICATE_MEMORY, memory_id=rival.memory_id, current_version=rival.version)
+def repeats(case: Case, newcomer: Claimant, claim_ref: bytes | None, source: SourceKind) -> Refusal | None:
+    """The same words are known already to the same readers: one of them is enough (B27, M35).
+
+    From a source that may have read them in memory they are no new evidence (M64). Words on another claim are others.
+    Which record it is, is told to who may see it.
+    """
+    for twin in _twins(case, newcomer, claim_ref):
+        if _betters(case, newcomer, twin, source):
+            continue
+        if source in _ECHOES:
+            return Refusal(reason=Reason.DERIVED_FROM_MEMORY, field="statement")
+        if _same_scope(newcomer, twin):
+            if cleared(case, twin) is not None:
+                return Refusal(reason=Reason.DUPLICATE_MEMORY)
+            return Refusal(reason=Reason.DUPLICATE_MEMORY, memory_id=twin.memory_id, current_version=twin.version)
     return None
+
+
+def bettered(
+    case: Case, newcomer: Claimant, claim_ref: bytes | None, source: SourceKind
+) -> tuple[MemoryState, tuple[str, ...]] | None:
+    """The record whose very words the newcomer says with more behind them, and by which signals; it takes its place."""
+    for twin in _twins(case, newcomer, claim_ref):
+        if _betters(case, newcomer, twin, source):
+            return twin, _standing_of(case, newcomer, twin)[0]
+    return None
+
+
+def _twins(case: Case, newcomer: Claimant, claim_ref: bytes | None) -> list[MemoryState]:
+    return [
+        each
+        for each in case.known.twins
+        if _running(each, case.now)
+        and (each.claim_ref == claim_ref or None in (each.claim_ref, claim_ref))
+        and _have_a_reader_in_common(newcomer, each)
+        and _hold_at_one_time(newcomer, each)
+    ]
+
+
+def _betters(case: Case, newcomer: Claimant, twin: MemoryState, source: SourceKind) -> bool:
+    speaking, against = _standing_of(case, newcomer, twin)
+    return bool(
+        speaking
+        and not against
+        and source not in _ECHOES
+        and _same_scope(newcomer, twin)
+        and ConflictPolicy.REQUIRE_REVIEW not in (newcomer.conflict_policy, twin.conflict_policy)
+        and cleared(case, twin) is None
+        and not _lowers(newcomer, twin)
+    )
+
+
+def _standing_of(case: Case, newcomer: Claimant, twin: MemoryState) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Signals but time: that the same is said later makes it no better."""
+    speaking, against = _signals(case, newcomer, twin)
+    return tuple(each for each in speaking if each != "time"), tuple(each for each in against if each != "time")
 
 
 def standing(case: Case, newcomer: Claimant) -> Standing:

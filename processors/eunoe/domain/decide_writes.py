@@ -5,6 +5,8 @@ contradicts). A draft that met every rule is born active, quarantined, or, where
 candidate.
 """
 
+from msgspec.structs import replace
+
 from eunoe.domain import admission, conflict, judging, retention
 from eunoe.domain.identity import cleared, repeated, source_allowed, writing_gate
 from eunoe.domain.known import Case, Refusal
@@ -140,10 +142,13 @@ def _born(case: Case, draft: Draft, supersedes: MemoryId | None) -> Fact | Refus
     newcomer = conflict.of_draft(
         case, draft, source.trust, judging.confirmation(draft, case.policy), digests.content_hash
     )
-    repetition = conflict.repeats(case, newcomer)
+    repetition = conflict.repeats(case, newcomer, _claim(case), draft.source_kind)
     if repetition is not None:
         return repetition
     standing = conflict.standing(case, newcomer)
+    better = conflict.bettered(case, newcomer, _claim(case), draft.source_kind)
+    if better is not None and standing.beats is None and not standing.loses_to:
+        standing = replace(standing, beats=better[0], by=better[1])
     reasons = judging.doubts(draft, case.opened.findings, case.policy)
     if standing.loses_to:
         reasons += (Reason.CONFLICT_REVIEW if standing.review else Reason.CONTRADICTS,)
@@ -189,7 +194,7 @@ def _accepted(case: Case, draft: Draft, standing: conflict.Standing) -> MemoryAc
     named = known.superseded
     # One fact retires one record: beside the one the author named, a beaten one stays, marked as contested.
     old = standing.beats if named is None else named
-    ties = standing.ties if named is None or standing.beats is None else (standing.beats,)
+    ties = standing.ties if named is None or standing.beats is None else (*standing.ties, standing.beats)
     return MemoryAccepted(
         draft=draft,
         about=_about(case, draft),

@@ -100,6 +100,8 @@ class IdempotencyEntry(Struct, frozen=True, kw_only=True, gc=False, array_like=T
 class ClaimState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=7):
     """The active records that make one claim about a subject's open generation: what a newcomer may contradict.
 
+    Under `words_key`: those that say the same words of it, which a newcomer may repeat.
+
     One that has expired and was not swept yet is still named; whoever judges looks at the record.
     """
 
@@ -193,6 +195,11 @@ def claim_key(tenant: TenantId, claim_ref: bytes) -> LedgerKey:
 def value_key(tenant: TenantId, content_hash: bytes) -> LedgerKey:
     """``content_hash`` is keyed under the root of one subject generation, as a claim is."""
     return LedgerKey(f"f:{tenant}:{content_hash.hex()}")
+
+
+def words_key(tenant: TenantId, content_hash: bytes) -> LedgerKey:
+    """``content_hash`` is keyed under the root of one subject generation: nobody else's words have it."""
+    return LedgerKey(f"w:{tenant}:{content_hash.hex()}")
 
 
 def idempotency_key(tenant: TenantId, idempotency: bytes) -> LedgerKey:

@@ -70,7 +70,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     day that one without a subject asks for. ``memory_held``: a legal hold stands on somebody the record concerns.
     ``quota``: for what destroys. ``value_forgotten``: a record of the subject that said this was forgotten by itself.
     ``rivals``: the records on the same claim that are active and of an open generation, without the record itself and
-    the one it would replace.
+    the one it would replace; ``twins``: likewise those that say the same words as the draft.
     """
 
     seen: bool = False
@@ -86,6 +86,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     key: KeyState | None = None
     day: DayKey | None = None
     rivals: tuple[MemoryState, ...] = ()
+    twins: tuple[MemoryState, ...] = ()
     quota: Quota | None = None
     value_forgotten: bool = False
 

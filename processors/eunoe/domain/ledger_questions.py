@@ -31,8 +31,9 @@ from eunoe.domain.entries import (
     quota_key,
     subject_key,
     tenant_key,
+    words_key,
 )
-from eunoe.domain.known import Known
+from eunoe.domain.known import Digests, Known
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import (
     Command,
@@ -159,20 +160,30 @@ def _bucket_asked_for(command: IssueKey, entries: Entries) -> LedgerKey | None:
     return bucket_key(tenant, subject, 1 if state is None else state.generation, bucket)
 
 
-def contesting(tenant: TenantId, claim_ref: bytes | None, entries: Entries) -> tuple[LedgerKey, ...]:
-    """The keys still missing from ``entries`` to know who makes this claim already: asked again until empty.
+def contesting(tenant: TenantId, digests: Digests | None, entries: Entries) -> tuple[LedgerKey, ...]:
+    """The keys still missing from ``entries`` to know who makes this claim or says these words already: asked again
+    until empty.
 
-    A draft's claim is sealed, so it is known only once the body was opened.
+    What a draft says is sealed, so it is known only once the body was opened.
     """
-    return tuple(key for key in _of_claim(tenant, claim_ref, entries) if key not in entries)
+    if digests is None:
+        return ()
+    keys = _of_claim(tenant, digests.claim_ref, entries)
+    if digests.content_hash:
+        keys += _of_index(tenant, words_key(tenant, digests.content_hash), entries)
+    return tuple(key for key in keys if key not in entries)
 
 
 def _of_claim(tenant: TenantId, claim_ref: bytes | None, entries: Entries) -> list[LedgerKey]:
     if claim_ref is None:
         return []
-    keys = [claim_key(tenant, claim_ref)]
-    if keys[0] in entries:
-        for each in _members(tenant, claim_ref, entries):
+    return _of_index(tenant, claim_key(tenant, claim_ref), entries)
+
+
+def _of_index(tenant: TenantId, index: LedgerKey, entries: Entries) -> list[LedgerKey]:
+    keys = [index]
+    if index in entries:
+        for each in _members(index, entries):
             key = memory_key(tenant, each)
             keys.append(key)
             if key in entries:
@@ -180,8 +191,8 @@ def _of_claim(tenant: TenantId, claim_ref: bytes | None, entries: Entries) -> li
     return keys
 
 
-def _members(tenant: TenantId, claim_ref: bytes, entries: Entries) -> tuple[MemoryId, ...]:
-    claim = find(entries, claim_key(tenant, claim_ref), ClaimState)
+def _members(index: LedgerKey, entries: Entries) -> tuple[MemoryId, ...]:
+    claim = find(entries, index, ClaimState)
     return () if claim is None else claim.members
 
 
@@ -189,18 +200,25 @@ def rivals(
     tenant: TenantId, claim_ref: bytes | None, entries: Entries, without: set[MemoryId]
 ) -> tuple[MemoryState, ...]:
     """The readable records that make the claim, once `contesting` is empty."""
-    if claim_ref is None:
-        return ()
-    found = (_record(entries, tenant, each) for each in _members(tenant, claim_ref, entries) if each not in without)
+    return () if claim_ref is None else _readable(tenant, claim_key(tenant, claim_ref), entries, without)
+
+
+def _readable(tenant: TenantId, index: LedgerKey, entries: Entries, without: set[MemoryId]) -> tuple[MemoryState, ...]:
+    found = (_record(entries, tenant, each) for each in _members(index, entries) if each not in without)
     return tuple(each for each in found if each is not None and not record_closed(each, entries))
 
 
 def _of_record(record: MemoryState | None) -> list[LedgerKey]:
-    """Who may have it forgotten, and the claim it will leave when it ends."""
+    """Who may have it forgotten, and the indexes it will leave when it ends."""
     if record is None:
         return []
-    claim = [] if record.claim_ref is None else [claim_key(record.tenant, record.claim_ref)]
-    return subjects_of(record) + claim
+    return subjects_of(record) + indexes_of(record)
+
+
+def indexes_of(record: MemoryState) -> list[LedgerKey]:
+    """The claim and the words under which it is found while it is active."""
+    words = [words_key(record.tenant, record.content_hash)] if record.content_hash else []
+    return words if record.claim_ref is None else [claim_key(record.tenant, record.claim_ref), *words]
 
 
 def subjects_of(record: MemoryState) -> list[LedgerKey]:
@@ -296,14 +314,19 @@ def _known_of_record(common: Known, command: RecordCommand, entries: Entries) ->
     )
 
 
-def with_rivals(known: Known, command: Command, claim_ref: bytes | None, entries: Entries) -> Known:
-    """``known`` with the records on the claim of the draft that was opened meanwhile."""
-    if claim_ref is None or not isinstance(command, RememberMemory | CorrectMemory):
+def with_rivals(known: Known, command: Command, digests: Digests | None, entries: Entries) -> Known:
+    """``known`` with the records on the claim and in the words of the draft that was opened meanwhile."""
+    if digests is None or not isinstance(command, RememberMemory | CorrectMemory):
         return known
     without = {command.draft.memory_id}
     if isinstance(command, CorrectMemory):
         without.add(command.supersedes)
-    return replace(known, rivals=rivals(command.tenant, claim_ref, entries, without))
+    tenant = command.tenant
+    if digests.content_hash:
+        known = replace(known, twins=_readable(tenant, words_key(tenant, digests.content_hash), entries, without))
+    if digests.claim_ref is None:
+        return known
+    return replace(known, rivals=rivals(tenant, digests.claim_ref, entries, without))
 
 
 def _record(entries: Entries, tenant: TenantId, memory_id: MemoryId) -> MemoryState | None:

@@ -35,8 +35,18 @@ from eunoe.domain.entries import (
     subject_key,
     tenant_key,
     value_key,
+    words_key,
 )
-from eunoe.domain.ledger_questions import Entries, contesting, find, idempotency_of, known, wanted, with_rivals
+from eunoe.domain.ledger_questions import (
+    Entries,
+    contesting,
+    find,
+    idempotency_of,
+    indexes_of,
+    known,
+    wanted,
+    with_rivals,
+)
 from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches
 from eunoe.schemas.events import (
     ActionProposed,
@@ -79,8 +89,9 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
         case MemoryAccepted(draft=draft) | MemoryQuarantined(draft=draft):
             keys.append(subject_key(tenant, draft.subject))
             keys += [subject_key(tenant, each) for each in draft.about]
-            if isinstance(fact, MemoryAccepted) and fact.claim_ref is not None:
-                keys.append(claim_key(tenant, fact.claim_ref))
+            if isinstance(fact, MemoryAccepted):
+                keys += [] if fact.claim_ref is None else [claim_key(tenant, fact.claim_ref)]
+                keys += [words_key(tenant, fact.content_hash)] if fact.content_hash else []
         case MemoryForgotten() if keys[0] in entries:
             record = find(entries, keys[0], MemoryState)
             keys += [] if record is None else [subject_key(tenant, each.subject) for each in _concerned(record)]
@@ -100,8 +111,7 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
         keys.append(quota_key(tenant))
     for each in touches(fact):
         record = find(entries, memory_key(tenant, each), MemoryState) if memory_key(tenant, each) in entries else None
-        if record is not None and record.claim_ref is not None:
-            keys.append(claim_key(tenant, record.claim_ref))
+        keys += [] if record is None else indexes_of(record)
     return tuple(key for key in keys if key not in entries)
 
 
@@ -169,7 +179,7 @@ def _recorded(entries: Entries, header: EventHeader, fact: _RecordFact) -> dict[
         before = find(entries, key, MemoryState)
         after = evolve(before, memory_id, header, fact)
         changed[key] = after
-        _claim(entries, before, after, changed)
+        _index(entries, before, after, changed)
     if isinstance(fact, MemoryAccepted | MemoryQuarantined):
         draft = fact.draft
         _count(entries, tenant, SubjectRef(subject=draft.subject, generation=draft.generation), 1, changed)
@@ -188,17 +198,15 @@ def _recorded(entries: Entries, header: EventHeader, fact: _RecordFact) -> dict[
     return changed
 
 
-def _claim(entries: Entries, before: MemoryState | None, after: MemoryState, changed: dict[LedgerKey, Entry]) -> None:
-    """A record makes its claim while it is active."""
+def _index(entries: Entries, before: MemoryState | None, after: MemoryState, changed: dict[LedgerKey, Entry]) -> None:
+    """A record is found by its claim and its words while it is active."""
     was, now = before is not None and before.lifecycle is Lifecycle.ACTIVE, after.lifecycle is Lifecycle.ACTIVE
-    if after.claim_ref is None or was is now:
-        return
-    key = claim_key(after.tenant, after.claim_ref)
-    # One fact may change two records of a claim.
-    state = changed.get(key) or find(entries, key, ClaimState)
-    members = state.members if isinstance(state, ClaimState) else ()
-    others = tuple(each for each in members if each != after.memory_id)
-    changed[key] = ClaimState(members=(*others, after.memory_id) if now else others)
+    for key in () if was is now else indexes_of(after):
+        # One fact may change two records of a claim.
+        state = changed.get(key) or find(entries, key, ClaimState)
+        members = state.members if isinstance(state, ClaimState) else ()
+        others = tuple(each for each in members if each != after.memory_id)
+        changed[key] = ClaimState(members=(*others, after.memory_id) if now else others)
 
 
 def _concerned(record: MemoryState) -> tuple[SubjectRef, ...]:

@@ -16,7 +16,7 @@ def unsealed(command: Command, known: Known, digests: Digests | None, entries: E
     """The keys still missing from ``entries``; asked again until empty. ``known``: from before the body was opened."""
     if digests is None:
         return ()
-    missing = contesting(command.tenant, digests.claim_ref, entries)
+    missing = contesting(command.tenant, digests, entries)
     value = _value(command, known, digests)
     return missing if value is None or value in entries else (*missing, value)
 
@@ -27,7 +27,7 @@ def with_unsealed(known: Known, command: Command, digests: Digests | None, entri
         return known
     value = _value(command, known, digests)
     forgotten = value is not None and find(entries, value, ForgottenValue) is not None
-    return replace(with_rivals(known, command, digests.claim_ref, entries), value_forgotten=forgotten)
+    return replace(with_rivals(known, command, digests, entries), value_forgotten=forgotten)
 
 
 def _value(command: Command, known: Known, digests: Digests) -> LedgerKey | None:

@@ -204,6 +204,7 @@ class PartitionDecider:
             entries,
             lambda loaded: [key for each in commands for key in wanted(each.envelope.command_id, each.command, loaded)],
         )
+        await self._foresee(before, commands, entries)
         for each in received:
             if isinstance(each, Refused):
                 letter, fresh = self.letters.seal(each)
@@ -211,6 +212,19 @@ class PartitionDecider:
                 judged.writes.keys += [self._key_record(key) for key in fresh]
             else:
                 await self._judge_one(judged, before, rules, each, entries)
+
+    async def _foresee(
+        self, before: Marks, commands: Sequence[Received], entries: dict[LedgerKey, Entry | None]
+    ) -> None:
+        """Load at once what the drafts of a batch may contradict or repeat, instead of in a round trip for each."""
+        foreseen = []
+        for each in commands:
+            if isinstance(each.command, RememberMemory | CorrectMemory):
+                told = known(each.envelope.command_id, each.command, entries)
+                foreseen.append((each.command, told, self.opener.peek(each.command, told)))
+        await self.ledger.complete(
+            before.position, entries, lambda loaded: [key for each in foreseen for key in unsealed(*each, loaded)]
+        )
 
     async def _judge_one(
         self,
@@ -227,7 +241,7 @@ class PartitionDecider:
         now = Millis(max(received.record.timestamp, judged.decided_at))
         what_is_known = known(command_id, command, entries)
         opened = await self.opener.open(received, what_is_known, rules.policy)
-        # What it says is sealed: only now is it known what the record may contradict, or bring back.
+        # What it says is sealed: only now is it known what the record may contradict, repeat or bring back; `_foresee` loaded most.
         told, digests = what_is_known, opened.digests
         await self.ledger.complete(before.position, entries, lambda loaded: unsealed(command, told, digests, loaded))
         what_is_known = with_unsealed(told, command, digests, entries)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from eunoe.crypto.errors import KeyClosed, KeyUnknown, SealBroken, TextRefused
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DataCipher, SubjectRoot
-from eunoe.crypto.wording import same_words
+from eunoe.crypto.wording import same_key, same_words
 from eunoe.domain.known import BodyFacts, Digests, Known, Opened
 from eunoe.processors.receiving import Received
 from eunoe.schemas.canonical import canonical
@@ -142,17 +142,35 @@ class Opener:
             fresh_root_key_id=KeyId(new_id()) if issues else None,
         )
 
-    async def _keys(self, tenant: TenantId, draft: Draft, known: Known) -> tuple[DataCipher, SubjectRoot] | None:
-        """The data key and root of an open generation; None where the ledger does not know them as open."""
-        subject, key = known.subject, known.key
-        if known.tenant is None or subject is None or subject.closed or subject.generation != draft.generation:
+    def peek(self, command: Command, known: Known) -> Digests | None:
+        """Under what a draft is indexed, where its keys are in the cache: so a batch loads at once what each may meet.
+
+        Not what it is judged by: `open` is, and what was not foreseen is loaded then.
+        """
+        if not isinstance(command, RememberMemory | CorrectMemory):
             return None
-        if key is None or (key.subject, key.generation) != (draft.subject, draft.generation):
+        keys = self._cached(command.tenant, command.draft, known)
+        found = None if keys is None else _read(keys, command)
+        if keys is None or found is None or isinstance(found, Reason):
+            return None
+        return _indexed(keys[1], found[0], found[0])
+
+    def _cached(self, tenant: TenantId, draft: Draft, known: Known) -> tuple[DataCipher, SubjectRoot] | None:
+        if not _open_in(known, draft):
             return None
         cipher = self.keyring.cached_data_cipher(tenant, draft.key_id, draft.subject, draft.generation)
         root = self.keyring.cached_subject_root(tenant, draft.subject)
-        if cipher is not None and root is not None and root.meta.generation == draft.generation:
-            return cipher, root
+        if cipher is None or root is None or root.meta.generation != draft.generation:
+            return None
+        return cipher, root
+
+    async def _keys(self, tenant: TenantId, draft: Draft, known: Known) -> tuple[DataCipher, SubjectRoot] | None:
+        """The data key and root of an open generation; None where the ledger does not know them as open."""
+        if not _open_in(known, draft):
+            return None
+        cached = self._cached(tenant, draft, known)
+        if cached is not None:
+            return cached
         try:
             return await self._load(tenant, draft)
         except (KeyUnknown, KeyClosed):
@@ -173,6 +191,14 @@ class Opener:
         return cipher, root
 
 
+def _open_in(known: Known, draft: Draft) -> bool:
+    """Whether the ledger knows the draft's key, and the generation that it serves as open."""
+    subject, key = known.subject, known.key
+    if known.tenant is None or subject is None or subject.closed or subject.generation != draft.generation:
+        return False
+    return key is not None and (key.subject, key.generation) == (draft.subject, draft.generation)
+
+
 def _read(
     keys: tuple[DataCipher, SubjectRoot], command: RememberMemory | CorrectMemory
 ) -> Reason | tuple[MemoryBody, BodyFacts]:
@@ -181,8 +207,7 @@ def _read(
     try:
         plain = cipher.open(draft.memory_id, draft.body_version, draft.body)
         body = BODIES.decode(plain)
-        if body.claim_key is not None:
-            root.claim_reference(body.claim_key)
+        _claim_ref(root, body)
     except (SealBroken, SchemaError, TextRefused):
         return Reason.UNREADABLE_BODY
     return body, _facts(body, len(plain))
@@ -190,11 +215,16 @@ def _read(
 
 def _digests(root: SubjectRoot, command: RememberMemory | CorrectMemory, body: MemoryBody, kept: MemoryBody) -> Digests:
     """``body`` is what was asked for, ``kept`` what will be stored: they differ where something was redacted."""
-    return Digests(
-        payload=root.payload_digest(_payload(command, body)),
-        content_hash=root.content_hash(same_words(kept.statement)),
-        claim_ref=None if body.claim_key is None else root.claim_reference(body.claim_key),
-    )
+    return replace(_indexed(root, body, kept), payload=root.payload_digest(_payload(command, body)))
+
+
+def _indexed(root: SubjectRoot, body: MemoryBody, kept: MemoryBody) -> Digests:
+    content_hash = root.content_hash(same_words(kept.statement))
+    return Digests(payload=b"", content_hash=content_hash, claim_ref=_claim_ref(root, body))
+
+
+def _claim_ref(root: SubjectRoot, body: MemoryBody) -> bytes | None:
+    return None if body.claim_key is None else root.claim_reference(same_key(body.claim_key))
 
 
 def _sealed_anew(cipher: DataCipher, draft: Draft, body: MemoryBody) -> Draft:

@@ -151,7 +151,7 @@ class Scenario:
             principal=how.get("by") or by,
             algorithm=Algorithm.ED25519 if how.get("signed", signed) else Algorithm.HMAC_SHA256,
             command=command,
-            digests=None if failure else _digests(command, how.get("text", ""), how.get("claim")),
+            digests=None if failure else _digests(command, how.get("text"), how.get("claim")),
             body=None if failure else how.get("body", BODY),
             failure=failure,
             findings=how.get("findings", ()),
@@ -247,7 +247,7 @@ def replayed(events: list[Event]) -> dict[LedgerKey, bytes]:
 _JSON: Final = msgspec.json.Encoder(order="sorted")
 
 
-def _digests(command: Command, text: str, claim: str | None) -> Digests:
+def _digests(command: Command, text: str | None, claim: str | None) -> Digests:
     """As the shell would: the request without its idempotency key, sealing, and an instant that follows from a TTL."""
     fields = structs.asdict(command)
     fields.pop("idempotency", None)
@@ -258,9 +258,14 @@ def _digests(command: Command, text: str, claim: str | None) -> Digests:
         if draft["ttl"] is not None:
             draft.pop("expires_at")
         fields["draft"] = draft
-    payload = sha256(_JSON.encode((type(command).__name__, fields, text))).digest()[:16]
+    payload = sha256(_JSON.encode((type(command).__name__, fields, text or ""))).digest()[:16]
+    words = ""
+    if isinstance(command, RememberMemory | CorrectMemory):
+        # No two records say the same unless a test has them do so.
+        drafted = command.draft
+        words = f"{drafted.subject} {drafted.generation} {drafted.memory_id if text is None else text}"
     return Digests(
         payload=payload,
-        content_hash=sha256(text.encode()).digest()[:16],
+        content_hash=sha256(words.encode()).digest()[:16] if words else b"",
         claim_ref=None if claim is None else sha256(claim.encode()).digest()[:16],
     )

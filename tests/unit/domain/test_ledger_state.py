@@ -95,7 +95,8 @@ def test_nothing_is_judged_on_a_ledger_that_was_not_read(scenario: Scenario) -> 
     for command in (remember(draft("m", KeyId("k"))), retract("plain"), forget_subject(), IssueKey(tenant=ACME)):
         entries = scenario.load(NEW, command)
         known(NEW, command, entries)
-        for missing in entries:
+        # An index that a record will leave is for folding alone.
+        for missing in (each for each in entries if not each.startswith("w:")):
             with pytest.raises(KeyError):
                 known(NEW, command, {key: entry for key, entry in entries.items() if key != missing})
 
