@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from eunoe.schemas.ids import new_id
 from eunoe.schemas.topics import TopicNames
 from eunoe.testing.platform import Platform, install
 from eunoe.testing.waiting import until
@@ -73,7 +74,7 @@ async def test_observing_is_turned_on_shown_told_to_agents_and_turned_off(eunoe:
     assert "extractor" in await eunoe("switch", "show")
 
     async def observes() -> bool:
-        told = await eunoe.json("remember", "Prefers tea.", *WRITE, *AGENT)
+        told = await eunoe.json("remember", f"Prefers tea, {new_id()}.", *WRITE, *AGENT)
         return (told["status"], told.get("would_be")) == ("observed", "accepted")
 
     await until(observes, 60)
@@ -133,3 +134,20 @@ async def test_a_policy_is_tried_before_it_is_applied(eunoe: Program, tmp_path: 
         f"{broken}:1: version must be at least 1"
         in (await eunoe.json("policy", "simulate", str(broken), code=1))["message"]
     )
+
+
+async def test_a_weaker_word_takes_no_place_and_an_echo_is_no_news(eunoe: Program) -> None:
+    said = await eunoe.json("remember", "Delivery window is evening.", *WRITE, *AGENT)
+    first = said["memory_id"]
+    again = await eunoe.json("remember", "delivery  window is evening", *WRITE, *AGENT, code=1)
+    assert (again["reason"], again["memory_id"]) == ("duplicate_memory", first)
+    echo = await eunoe.json("remember", "Delivery window is EVENING", *WRITE, "--source", "inferred", *AGENT, code=1)
+    assert echo["reason"] == "derived_from_memory"
+    late = ("remember", "Lunch is at one.", *WRITE, "--observed-at", "2099-01-01T00:00:00Z", *AGENT)
+    assert (await eunoe.json(*late, code=1))["reason"] == "observed_in_future"
+    noon = ("correct", first, "Delivery is at noon.", "--expected-version", "1", *WRITE)
+    guess = await eunoe.json(*noon, "--source", "inferred", *AGENT)
+    assert (guess["status"], guess["reasons"]) == ("quarantined", ["contradicts"])
+    approve = ("review", "approve", f"{guess['memory_id']}@1", "--confirm", "--tenant", "acme", "--as", "dev-reviewer")
+    (outcome,) = (await eunoe.json(*approve))["outcomes"]
+    assert (outcome["status"], outcome["version"]) == ("done", 3)

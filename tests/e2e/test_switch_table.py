@@ -12,7 +12,7 @@ from eunoe.client.no_memory import NoMemory
 from eunoe.client.reading import scope_of
 from eunoe.client.switching import SwitchSubject, set_switch
 from eunoe.readmodels.recall.errors import ReadRefused
-from eunoe.schemas.ids import MemoryId, PrincipalName, TenantId
+from eunoe.schemas.ids import MemoryId, PrincipalName, TenantId, new_id
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 from eunoe.schemas.values import Writing
 from eunoe.testing.waiting import until
@@ -259,7 +259,7 @@ async def switched(people: People, places: Mapping[str, Place]) -> None:
         if any(each.reading.gate.state.offset < offset for each in clients):
             return False
         # The last switch that was set is that of observing; whoever has read it has read the others.
-        return (await places["observe"].remember("A probe.")).status is OutcomeStatus.OBSERVED
+        return (await places["observe"].remember(f"A probe, {new_id()}.")).status is OutcomeStatus.OBSERVED
 
     await until(followed, 2)
 

@@ -100,7 +100,7 @@ async def test_a_switch_is_in_force_for_readers_and_writers_within_two_seconds(
             return refused.reason != "reads_off"
 
     async def writes() -> bool:
-        probe = await memory.remember("Probe.", **(WHERE | {"agent": "probe"}))
+        probe = await memory.remember(f"Probe, {new_id()}.", **(WHERE | {"agent": "probe"}))
         assert probe.reason in (None, "writes_off")
         return not probe.refused
 
