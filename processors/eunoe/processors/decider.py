@@ -241,7 +241,7 @@ class PartitionDecider:
         now = Millis(max(received.record.timestamp, judged.decided_at))
         what_is_known = known(command_id, command, entries)
         opened = await self.opener.open(received, what_is_known, rules.policy)
-        # What it says is sealed: only now is it known what the record may contradict, repeat or bring back; `_foresee` loaded most.
+        # What it says is sealed: only now is it known what it may contradict, repeat or bring back (see `_foresee`).
         told, digests = what_is_known, opened.digests
         await self.ledger.complete(before.position, entries, lambda loaded: unsealed(command, told, digests, loaded))
         what_is_known = with_unsealed(told, command, digests, entries)
