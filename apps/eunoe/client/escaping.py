@@ -16,20 +16,6 @@ from typing import Final
 FENCE_NAME: Final = "eunoe-memory"
 """Begins the name of every fence. As such it is never in a field."""
 
-_ROLES: Final = "system|assistant|user|human|developer|tool|function|model|ai|ipython|observation|instructions?|prompt"
-_MARKS: Final = re.compile(
-    rf"""
-      (?P<angle>[<>])                                         # tags, and the ends of chat tokens
-    | (?P<bar>(?<=<)\||\|(?=>))                               # <|im_start|>
-    | (?<![a-z0-9_])(?:{_ROLES})[\s*_"']*(?P<colon>:)         # somebody speaks, however it is set off
-    | (?P<bracket>\[)(?=/?\s*(?:[a-z]+_[a-z_]+|inst|sys|{_ROLES})\s*\])  # [INST], [TOOL_CALLS], [system]
-    | (?P<heading>\#)(?=\#*[\s*_]*(?:{_ROLES})\b)             # a heading that names a role
-    | (?P<code>[`~])(?=(?P=code){{2}})                        # code fences
-    | (?<=eunoe)(?P<name>[^a-z0-9])(?=[^a-z0-9]{{0,2}}memory)  # our own fence
-    """,
-    re.VERBOSE,
-)
-
 # The alphabets' own signs among the format characters, which are seen: Arabic number signs and their like.
 _SEEN: Final = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 _UNSEEN: Final = frozenset({"Cf", "Cc", "Cs", "Co"})
@@ -71,6 +57,29 @@ _LOOKALIKES: Final = {
     }.items()
     for foreign in foreigners
 }
+_OTHER_ROLES: Final = (
+    "система|ассистент|помощник|пользователь|человек|разработчик|инструмент"
+    "|系统|系統|助手|助理|用户|用戶|开发者|工具|システム|アシスタント|ユーザー|開発者|ツール"
+    "|(?:ال)?نظام|(?:ال)?مساعد|(?:ال)?مستخدم|(?:ال)?مطور"
+    "|sistema|système|asistente|assistente?|usuari[oa]|usuário|utilisateur|benutzer|nutzer"
+).translate(_LOOKALIKES)
+"""Who speaks, in the other languages; looked for in a folded text, so folded as well."""
+_ROLES: Final = (
+    "system|assistant|user|human|developer|tool|function|model|ai|ipython|observation|instructions?|prompt|"
+    + _OTHER_ROLES
+)
+_MARKS: Final = re.compile(
+    rf"""
+      (?P<angle>[<>])                                         # tags, and the ends of chat tokens
+    | (?P<bar>(?<=<)\||\|(?=>))                               # <|im_start|>
+    | (?<![a-z0-9_])(?:{_ROLES})[\s*_"']*(?P<colon>:)         # somebody speaks, however it is set off
+    | (?P<bracket>\[)(?=/?\s*(?:[a-z]+_[a-z_]+|inst|sys|{_ROLES})\s*\])  # [INST], [TOOL_CALLS], [system]
+    | (?P<heading>\#)(?=\#*[\s*_]*(?:{_ROLES})\b)             # a heading that names a role
+    | (?P<code>[`~])(?=(?P=code){{2}})                        # code fences
+    | (?<=eunoe)(?P<name>[^a-z0-9])(?=[^a-z0-9]{{0,2}}memory)  # our own fence
+    """,
+    re.VERBOSE,
+)
 
 
 def escaped(text: str) -> str:
