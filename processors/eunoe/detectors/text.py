@@ -7,7 +7,7 @@ secret from a word), and, where it is disguised, at its folded form and at what 
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -43,15 +43,6 @@ class _Words:
     turns: tuple[int, ...]
     odd: bool
     told: bool
-
-    def may(self, mask: int) -> bool:
-        """Whether it can hold in any part of a text that has these meanings."""
-        for group in self.all:
-            if not mask & group:
-                return False
-        if not self.act:
-            return True
-        return any(mask & act == act for act in self.act)
 
     def holds(self, mask: int, clauses: tuple[int, ...]) -> bool:
         """In a sentence of these clauses."""
@@ -148,14 +139,14 @@ class TextDetector:
         for word in words:
             if word is not None:
                 possible |= word.mask
-        rules = [rule for rarest, rules in book if possible & rarest for rule in rules if rule.may(possible)]
+        rules = _left((rule for rarest, rules in book if possible & rarest for rule in rules), possible)
         if not rules:
             return
         hits = self._lexicon.phrases(words, tokens)
         present = 0
         for _, _, mask in hits:
             present |= mask
-        rules = [rule for rule in rules if rule.may(present)]
+        rules = _left(rules, present)
         if not rules:
             return
         before: Sentence | None = None
@@ -199,6 +190,18 @@ def _by_rarest(rules: list[_Words]) -> _Book:
     for rule in rules:
         found.setdefault(min(rule.all, key=lambda group: (group.bit_count(), asked[group])), []).append(rule)
     return tuple((rarest, tuple(each)) for rarest, each in found.items())
+
+
+def _left(rules: Iterable[_Words], mask: int) -> list[_Words]:
+    """Those that may hold somewhere in a text that has these meanings."""
+    left: list[_Words] = []
+    for rule in rules:
+        for group in rule.all:
+            if not mask & group:
+                break
+        else:
+            left.append(rule)
+    return left
 
 
 def _any(meanings: tuple[str, ...], vocabulary: Vocabulary) -> int:
