@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from redis.asyncio import Redis
-
 from eunoe.runtime.installation import Installation, bind_redis, open_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
+from eunoe.runtime.redis.connect import connect
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.topics import TopicNames
 from eunoe.stack.development import apply_development, cleaned_quickly, remembered
@@ -129,8 +128,11 @@ async def install(
     async with topic_admin(kafka) as admin:
         await apply_topics(admin, names, partitions, 1, settings.topic_specs)
     installation = await open_installation(kafka, names)
-    async with Redis.from_url(redis) as client:
+    client = await connect(redis)
+    try:
         await bind_redis(client, installation)
+    finally:
+        await client.aclose()
     settings = await apply_development(settings, installation, directory / "secrets")
     return Platform(settings, installation, directory)
 

@@ -121,6 +121,14 @@ class StoreUnavailable(ReadModelError, WorldFault):
 
 
 @dataclass(eq=False)
+class BeingMoved(StoreUnavailable):
+    """The partition's slot is on its way to another node of the Redis Cluster: neither can answer in full."""
+
+    def __str__(self) -> str:
+        return f"while {self.doing}: the partition is being moved to another Redis node. Ask again later"
+
+
+@dataclass(eq=False)
 class BeingFilled(ReadModelError, WorldFault):
     """The read model has not been at the end of the log since Redis was empty: what it lacks says nothing.
 

@@ -7,16 +7,22 @@ from typing import Any, Final
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from eunoe.readmodels.errors import StoreUnavailable
+from eunoe.readmodels.errors import BeingMoved, StoreUnavailable
+from eunoe.runtime.redis.errors import SlotMoving
 
 _AWAY: Final = (RedisError, OSError, TimeoutError)
 
 
 @contextmanager
 def answers(doing: str) -> Iterator[None]:
-    """Raises `StoreUnavailable` for what Redis or the network raises inside. The cause is named by type, not quoted."""
+    """Raises `StoreUnavailable` for what Redis or the network raises inside, `BeingMoved` for a slot on the move.
+
+    The cause is named by type, not quoted.
+    """
     try:
         yield
+    except SlotMoving as error:
+        raise BeingMoved(doing, type(error).__name__) from error
     except _AWAY as error:
         raise StoreUnavailable(doing, type(error).__name__) from error
 

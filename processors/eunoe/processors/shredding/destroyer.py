@@ -193,5 +193,8 @@ class Heartbeats:
 
     async def settling(self) -> bool:
         """Whether something was destroyed so lately that the log may still hold it."""
-        found = await self.redis.mget([each.until for each in self.names])
+        pipeline = self.redis.pipeline(transaction=False)
+        for each in self.names:  # of several slots
+            pipeline.get(each.until)
+        found = await pipeline.execute()
         return any(each is not None and self.clock.now() < int(each) for each in found)

@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import ResponseError
 
+from eunoe.runtime.redis.cluster import Cluster
 from eunoe.runtime.redis.errors import FunctionsUnavailable
 
 _CONNECTIONS: Final = 64
 _PATIENCE_S: Final = 20.0
+_PER_NODE: Final = 1_000
+"""Connections to a node of a cluster at most: its client does not wait for one, and opens no more than it needs."""
 _NO_LIBRARY: Final = "eunoe-asks-whether-it-may"
 
 AnyRedis = Redis
-"""What the code is typed against. `RedisCluster` has the same commands for keys of one slot."""
+"""What the code is typed against. `Cluster` has the same commands for keys of one slot."""
 
 
 async def connect(url: str) -> Redis:
@@ -33,7 +35,7 @@ async def connect(url: str) -> Redis:
     if server.get("redis_mode") != "cluster":
         return redis
     await redis.aclose()
-    return RedisCluster.from_url(url)  # type: ignore[return-value]  # same commands, see AnyRedis
+    return Cluster.from_url(url, max_connections=_PER_NODE)  # type: ignore[return-value]  # same commands, see AnyRedis
 
 
 async def _examined(redis: Redis) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@
 -- Asked for by name at each call: what `redis` is while a library is loaded has none of it.
 local server = {
   call = function(...) return redis.call(...) end,
+  pcall = function(...) return redis.pcall(...) end,
   sha1hex = function(text) return redis.sha1hex(text) end,
   register_function = redis.register_function,
 }

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from redis.exceptions import ResponseError
+
 
 class ProjectionError(Exception):
     """Base of this package's errors."""
@@ -30,3 +32,16 @@ class FunctionsUnavailable(ProjectionError):
             "this Redis has no Functions for us (FUNCTION is unknown or not allowed): eunoe needs Redis 7 or newer, "
             "and a user that may call FUNCTION and FCALL"
         )
+
+
+class SlotMoving(ProjectionError, ResponseError):
+    """The slot is on its way from one node of a Redis Cluster to another: neither holds all of it.
+
+    Blame: world. What to do: ask again. Nothing was written, and no part of an answer is given.
+    """
+
+    def __init__(self, *said: object, status_code: str | None = None) -> None:
+        ResponseError.__init__(self, *said, status_code=status_code)
+
+    def __str__(self) -> str:
+        return "the partition is being moved to another Redis node"

@@ -40,7 +40,7 @@ class FunctionLibrary:
         names = {each: each in _READ_ONLY for each in _SHARED} | dict(self.functions)
         digest = hashlib.sha256((body + repr(sorted(names.items()))).encode()).hexdigest()[:12]
         registered = "\n".join(
-            f"redis.register_function{{function_name='{self.name}_{name}_{digest}', callback={name}"
+            f"redis.register_function{{function_name='{self.name}_{name}_{digest}', callback=whole({name})"
             + (", flags={'no-writes'}}" if reads else "}")
             for name, reads in sorted(names.items())
         )
