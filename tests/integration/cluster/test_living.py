@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import pytest
+
 from cluster_fixtures import ThreeNodes, off_loop
 from eunoe.client.memory import Memory
 from eunoe.operations.rebuilding import Wishes, rebuilding
@@ -16,6 +18,8 @@ from eunoe.schemas.ids import Partition, PrincipalName, TenantId
 from eunoe.schemas.outcomes import Outcome
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import RunningServices
+
+pytestmark = pytest.mark.long  # until what redis-py does to a pipeline's connections is mended (ADR 0018)
 
 TENANTS: Final = ("acme", "globex", "initech", "umbrella", "hooli", "stark")
 MODELS: Final = ("keys", "subjects", "outcomes", "history", "recall", "review")
