@@ -60,10 +60,10 @@ class Load:
         """Publish a correction of each of the first ``count`` records; on an empty ledger all would be refused."""
         tenants = {tenant.name: tenant for tenant, _ in self.subjects}
         ids, sent = [], []
-        for old in self.remembered[:count]:
+        for number, old in enumerate(self.remembered[:count]):
             draft = old.draft
             tenant = tenants[old.tenant]
-            command = await tenant.correct(draft.subject, "Corrected.", draft.memory_id, 1)
+            command = await tenant.correct(draft.subject, f"Corrected fact {number}.", draft.memory_id, 1)
             command_id, future = await self.around.submit(self.producer, command)
             ids.append(command_id)
             sent.append(future)
