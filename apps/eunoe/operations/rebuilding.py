@@ -210,10 +210,10 @@ class Rebuilding:
     async def _until(self, wishes: Wishes) -> Mapping[Partition, Offset]:
         base = self.foundation
         partitions = [Partition(each) for each in range(base.installation.partitions)]
-        if wishes.until_offset is not None:
-            return dict.fromkeys(partitions, wishes.until_offset)
         if self.projected.model.source is not Topic.LIFECYCLE:
             raise NoSuchGeneration(self.places.model, "keys are as they are now: there is no generation as of then")
+        if wishes.until_offset is not None:
+            return dict.fromkeys(partitions, wishes.until_offset)
         topic = base.installation.topic(Topic.LIFECYCLE)
         wanted = {TopicPartition(topic, each): int(wishes.until or 0) for each in partitions}
         consumer = AIOKafkaConsumer(bootstrap_servers=self.settings.kafka, enable_auto_commit=False)
