@@ -76,4 +76,4 @@ async def test_what_a_review_released_says_so_and_is_shown_for_what_it_is(memory
     }
     block = render(result)
     assert "Somebody said tea." in block
-    assert '"labels": ["proposed"' in block
+    assert '"labels": ["reviewed"' in block
