@@ -48,7 +48,8 @@ class Load:
         for number in range(count):
             tenant, subjects = self.subjects[number % len(self.subjects)]
             whom = subjects[number // len(self.subjects) % len(subjects)]
-            command = await tenant.remember(whom, f"Fact number {number} about deliveries and returns.")
+            # The same words twice would be one memory.
+            command = await tenant.remember(whom, f"Fact number {len(self.remembered)} about deliveries and returns.")
             self.remembered.append(command)
             command_id, future = await self.around.submit(self.producer, command)
             ids.append(command_id)
