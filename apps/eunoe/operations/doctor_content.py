@@ -12,12 +12,12 @@ from redis.asyncio import Redis
 from eunoe.operations.doctor_finding import Checked, Finding
 from eunoe.readmodels import history
 from eunoe.readmodels.history import HistoryNames, Stored, change
-from eunoe.readmodels.rebuild.content import content_of, items_of, recounted
+from eunoe.readmodels.rebuild.content import Content, content_of, items_of, recounted
 from eunoe.readmodels.recall import keys as recall
 from eunoe.readmodels.recall.record import RECORDS
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.errors import WatermarkMismatch
-from eunoe.runtime.redis.functions import FunctionLibrary
+from eunoe.runtime.redis.functions import FunctionLibrary, LoadedFunctions
 from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Step, Watermark
@@ -47,18 +47,25 @@ async def check_digests(redis: Redis, installation: Installation, libraries: Map
     for name, library in libraries.items():
         functions = library.load()
         for number in range(installation.partitions):
-            for prefix in await GenerationStore(redis).filled(Prefix(installation.log_id, Partition(number), name)):
-                for _ in range(_TRIES):
-                    before = await content_of(redis, prefix)
-                    items = await items_of(redis, prefix, functions)
-                    counted = recounted(items, before.position)
-                    if await content_of(redis, prefix) == before:
-                        examined += 1
-                        if not counted.same_as(before):
-                            found.append(_digest_finding(prefix, before.items, counted.items))
-                        break
+            generations = await GenerationStore(redis).of(model := Prefix(installation.log_id, Partition(number), name))
+            found += [_left_finding(model.of(each)) for each in generations.retiring]
+            for prefix in map(model.of, generations.all):
+                counted = await _counted(redis, prefix, functions)
+                examined += counted is not None
+                if counted is not None and not counted[1].same_as(counted[0]):
+                    found.append(_digest_finding(prefix, counted[0].items, counted[1].items))
     name = "every read model holds what its digest says"
     return Checked(name=name, examined=examined, things="generations", findings=tuple(found))
+
+
+async def _counted(redis: Redis, prefix: Prefix, functions: LoadedFunctions) -> tuple[Content, Content] | None:
+    """What the digest says and what is there, at one offset; None where it moved on in each try."""
+    for _ in range(_TRIES):
+        before = await content_of(redis, prefix)
+        counted = recounted(await items_of(redis, prefix, functions), before.position)
+        if await content_of(redis, prefix) == before:
+            return before, counted
+    return None
 
 
 async def recount(redis: Redis, installation: Installation, model: str, library: FunctionLibrary) -> None:
@@ -68,7 +75,8 @@ async def recount(redis: Redis, installation: Installation, model: str, library:
     """
     functions = library.load()
     for number in range(installation.partitions):
-        for prefix in await GenerationStore(redis).filled(Prefix(installation.log_id, Partition(number), model)):
+        generations = await GenerationStore(redis).of(first := Prefix(installation.log_id, Partition(number), model))
+        for prefix in map(first.of, generations.all):
             before = await content_of(redis, prefix)
             counted = recounted(await items_of(redis, prefix, functions), before.position)
             if counted.same_as(before) or await content_of(redis, prefix) != before:
@@ -84,6 +92,14 @@ def _digest_finding(prefix: Prefix, said: int, counted: int) -> Finding:
         where=f"{prefix.model}[{prefix.partition}] generation {prefix.generation}",
         what=f"its digest speaks of {said} items, and {counted} others are there",
         todo=f"somebody wrote past the projector: `eunoe rebuild {prefix.model} --accept-difference`",
+    )
+
+
+def _left_finding(prefix: Prefix) -> Finding:
+    return Finding(
+        where=f"{prefix.model}[{prefix.partition}] generation {prefix.generation}",
+        what="it is retired, and was not removed to its end: no erasure is proved until it is",
+        todo=f"`eunoe rebuild {prefix.model} --retire`",
     )
 
 

@@ -78,11 +78,11 @@ async def take_inventory(redis: Redis, installation: Installation) -> tuple[Inve
     found = []
     for number in range(installation.partitions):
         model = Prefix(installation.log_id, Partition(number), MODEL)
-        frozen = (await GenerationStore(redis).of(model)).frozen
+        generations = await GenerationStore(redis).of(model)
         found += [
-            await _one(redis, Inventory(model.partition, prefix))
-            for prefix in await GenerationStore(redis).filled(model)
-            if prefix.generation not in frozen
+            await _one(redis, Inventory(model.partition, model.of(number)))
+            for number in generations.all
+            if number not in generations.frozen
         ]
     return tuple(found)
 

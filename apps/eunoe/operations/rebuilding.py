@@ -16,7 +16,7 @@ from eunoe.client.switching import SwitchRefused, may_operate
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.operations.rebuild_report import BUILT, GenerationRow, RebuildReport
 from eunoe.readmodels.rebuild.content import content_of
-from eunoe.readmodels.rebuild.errors import NoSuchGeneration, NotTheSame
+from eunoe.readmodels.rebuild.errors import NoSuchGeneration, NotInTime, NotTheSame
 from eunoe.readmodels.rebuild.lease import leased
 from eunoe.readmodels.rebuild.pacing import Throttle
 from eunoe.readmodels.rebuild.places import Places
@@ -97,7 +97,8 @@ class Rebuilding:
             await self._check_right()
         async with leased(self.foundation.redis, self.places.prefix(0)):
             rebuild = await self._made(wishes)
-            prefixes = await self.places.begin()
+            until = rebuild.until or {}
+            prefixes = await self.places.begin({each: f"until {offset}" for each, offset in until.items()})
             await rebuild.fill(prefixes, from_log_start=wishes.from_log_start)
             if wishes.as_of_then:
                 await rebuild.freeze(prefixes)
@@ -114,19 +115,24 @@ class Rebuilding:
     async def roll_back(self) -> RebuildReport:
         """Readers are answered from the generation before the last switch again; the other one is kept instead."""
         await self._check_right()
-        kept = await self.places.kept()
-        if not kept:
-            raise NoSuchGeneration(self.places.model, "no generation from before the last switch is kept")
         async with leased(self.foundation.redis, self.places.prefix(0)):
+            kept = await self.places.kept()
+            if not kept:
+                raise NoSuchGeneration(self.places.model, "no generation from before the last switch is kept")
             await self._record(await self._changes([prefix for prefix, _ in kept], ()))
             rebuild = await self._made(Wishes())
             switched = [await rebuild.switch(prefix) for prefix, _ in kept]
         return RebuildReport(model=self.places.model, switched=tuple(switched))
 
     async def remove(self, role: str) -> RebuildReport:
-        """Retire the generation of ``role`` (``kept`` or ``building``) and unlink its keys."""
+        """Retire the generation of ``role`` (``kept`` or ``building``), unlink its keys, and what earlier calls left.
+
+        The way back is not for everybody to take away: it needs the right to operate, as the switch did.
+        """
+        await self._check_right()
         found = await self.places.generations()
         prefixes = [prefix.of(number) for prefix, each in found.items() if (number := getattr(each, role)) is not None]
+        prefixes += await self.places.left()
         if not prefixes:
             raise NoSuchGeneration(self.places.model, f"there is no generation that is {BUILT[role]}")
         return await self._removed(prefixes)
@@ -147,16 +153,14 @@ class Rebuilding:
         """
         places = self.places
         async with leased(self.foundation.redis, places.prefix(0)):
-            prefix = places.prefix(partition)
-            number, fresh = await places.store.begin(prefix)
-            if not fresh:
-                raise NoSuchGeneration(places.model, "a rebuild was begun and not finished: finish or abandon it first")
-            built = prefix.of(number)
+            rebuild = await self._made(Wishes(until_offset=Offset(_FOR_EVER)))
+            await places.remove(await places.left())
+            least = 1 + max(each.last for each in (await places.generations()).values())
+            built = await places.begun(places.prefix(partition), f"until {_FOR_EVER}", least)
             try:
-                rebuild = await self._made(Wishes(until_offset=Offset(_FOR_EVER)))
                 await rebuild.fill([built])
                 await rebuild.freeze([built])
-                yield number
+                yield built.generation
             finally:
                 await places.remove([built])
 
@@ -202,9 +206,10 @@ class Rebuilding:
     async def _proved(self, rebuild: Rebuild, prefix: Prefix, wishes: Wishes) -> Proof | None:
         try:
             return await rebuild.prove(prefix)
-        except NotTheSame:
+        except (NotTheSame, NotInTime):
             if not wishes.accept:
                 raise
+            await rebuild.look_for_records(prefix)
             return None
 
     async def _until(self, wishes: Wishes) -> Mapping[Partition, Offset]:

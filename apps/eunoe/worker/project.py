@@ -106,6 +106,7 @@ class ProjectedModel:
             bootstrap=base.settings.kafka,
             redis=base.redis,
             generation=prefix.generation,
+            named=True,
             feeds=self.feeds,
             pace=Pace(batch=base.settings.project_batch),
             written=self._written(prefix.partition),

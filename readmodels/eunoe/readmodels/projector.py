@@ -32,7 +32,7 @@ from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.redis.errors import WatermarkMismatch
 from eunoe.runtime.redis.functions import LoadedFunctions
-from eunoe.runtime.redis.generations import RETIRED
+from eunoe.runtime.redis.generations import FIRST, RETIRED, GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation, Step, Watermark
 from eunoe.schemas.ids import Offset, Partition
@@ -84,7 +84,9 @@ class ProjectorLane(Generic[R]):
     """One model's generation on one partition. A second lane on the same does no harm, and no good.
 
     ``feeds``: shared by the lanes of a process, which then read the same partition once; without them the lane reads by
-    itself. ``written`` is told what has become readable, once the lane has been at the end of the log.
+    itself. ``written`` is told what has become readable, once the lane has been at the end of the log. ``named``: a
+    generation after the first is begun only while the partition names it: a Redis that lost everything has lost that
+    too, and nobody would ever look at what is filled there (raises `GenerationRetired`).
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class ProjectorLane(Generic[R]):
         redis: Redis,
         generation: int = 1,
         feeds: Feeds | None = None,
+        named: bool = False,
         pace: Pace = Pace(),  # noqa: B008  # a frozen value
         client_settings: Mapping[str, Any] = MappingProxyType({}),
         written: Callable[[Sequence[Positioned[R]]], None] | None = None,
@@ -111,6 +114,7 @@ class ProjectorLane(Generic[R]):
         self._reading = Reading(source(), feed)
         self._prefix: Final = Prefix(installation.log_id, partition, model.name, generation)
         self._watermark = Watermark(redis, self._prefix, model.functions)
+        self._generations = GenerationStore(redis) if named else None
         self._pace = pace
         self._position = Offset(0)
         self._healed = 0
@@ -206,7 +210,7 @@ class ProjectorLane(Generic[R]):
 
     async def _seek_to_watermark(self) -> None:
         position = Offset(await self._watermark.position())
-        if position == RETIRED:
+        if position == RETIRED or not await self._is_wanted(position):
             raise GenerationRetired(self._model.name, self._partition, self._prefix.generation)
         start, end = await self._bounds(position)
         where = (self._model.name, self._topic, self._partition, position)
@@ -219,6 +223,11 @@ class ProjectorLane(Generic[R]):
             raise NotThisLog(self._topic, self._partition, self._log_id, found)
         self._reading.seek(position)
         self._position = position
+
+    async def _is_wanted(self, position: Offset) -> bool:
+        if self._generations is None or position > 0 or self._prefix.generation == FIRST:
+            return True
+        return self._prefix.generation in (await self._generations.of(self._prefix)).all
 
     async def _bounds(self, position: Offset) -> tuple[Offset, Offset]:
         clock = asyncio.get_running_loop().time

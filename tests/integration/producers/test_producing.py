@@ -65,7 +65,9 @@ async def test_two_producers_that_meet_a_new_subject_at_once_seal_with_one_key(
     make_producer: MakeProducer, around: Surroundings
 ) -> None:
     producers = [await make_producer(), await make_producer()]
-    sent = await asyncio.gather(*(each.remember(proposal()) for each in producers))
+    sent = await asyncio.gather(
+        *(each.remember(proposal(f"Ordered thing {number}.")) for number, each in enumerate(producers))
+    )
     assert {(await each.outcome(WAIT)).status for each in sent} == {OutcomeStatus.ACCEPTED}
     drafts = [each.fact.draft for each in await around.events() if isinstance(each.fact, MemoryAccepted)]
     assert len(drafts) == 2

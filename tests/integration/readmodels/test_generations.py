@@ -14,14 +14,15 @@ from eunoe.readmodels.keys import KeysModel
 from eunoe.readmodels.outcomes import OutcomesModel
 from eunoe.readmodels.projector import Pace, ReadModel
 from eunoe.readmodels.rebuild.content import NOTHING, content_of, differences, items_of, recounted
+from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.review import ReviewModel
 from eunoe.readmodels.source import KeyDestroyed
 from eunoe.readmodels.store import text
 from eunoe.readmodels.subjects import SubjectsModel
 from eunoe.runtime.redis.functions import FunctionLibrary, LoadedFunctions
-from eunoe.runtime.redis.generations import GenerationStore, NotChanged
+from eunoe.runtime.redis.generations import TO_SERVE, GenerationStore, NotChanged
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Step, Watermark
+from eunoe.runtime.redis.watermark import Operation, Step, Watermark
 from eunoe.schemas.events import Event, Fact, MemoryForgotten, MemoryRetracted, SubjectForgotten, SubjectRef
 from eunoe.schemas.ids import CommandId, KeyId, LogId, MemoryId, Millis, Partition, Pseudonym
 from eunoe.testing.samples import (
@@ -240,6 +241,95 @@ async def test_workers_of_two_versions_write_one_generation_in_turn_and_neither_
     assert await log.contents("history") == await log.contents("history", 2)
     loaded = {text(each[1]) for each in await log.redis.function_list("eunoe_digested*")}
     assert len(loaded) >= 2
+
+
+async def test_what_a_removal_left_is_named_until_it_is_gone(log: Log) -> None:
+    """Erasures are proved by every generation that holds anything, and this one may."""
+    model = HistoryModel()
+    await log.write(*story())
+    await log.fold(model)
+    store, first = GenerationStore(log.redis), log.prefix(model.name)
+    await store.begin(first)
+    await log.fold(model, generation=2)
+    await store.switch(first.of(2), 1)
+    await store.retire(first)  # and whoever did so crashed before it removed a key
+    assert (await store.filled(first))[first.of(1)] == 0
+    places = Places(redis=log.redis, installation=log.installation, model=model.name)
+    assert await places.left() == [first.of(1)]
+    assert await places.remove(await places.left()) > 0
+    assert await places.left() == []
+    assert first.of(1) not in await store.filled(first)
+
+
+async def test_what_was_begun_for_one_purpose_is_not_gone_on_with_for_another(log: Log) -> None:
+    store, first = GenerationStore(log.redis), log.prefix(HistoryModel().name)
+    assert await store.begin(first, "until 7", least=5) == (5, True)
+    with pytest.raises(NotChanged, match="generation 5 was begun for something else"):
+        await store.begin(first, TO_SERVE)
+    await store.join(first.of(5))
+    with pytest.raises(NotChanged, match="workers project it already"):
+        await store.freeze(first.of(5), 7)
+    assert await store.begin(first, "until 7") == (5, False)
+    assert not (await store.of(first)).joined
+    await store.freeze(first.of(5), 7)
+    assert await store.begin(first) == (6, True)
+
+
+async def test_after_a_flush_nobody_fills_a_generation_that_nothing_names(log: Log) -> None:
+    model = HistoryModel()
+    await log.write(*story())
+    await log.fold(model)
+    store, first = GenerationStore(log.redis), log.prefix(model.name)
+    await store.begin(first)
+    end = await log.end()
+    await log.lane(model, generation=2, pace=FAST, named=True).run(until=end)
+    await log.redis.delete(first.generations, first.of(2).watermark)
+    with pytest.raises(GenerationRetired):
+        await log.lane(model, generation=2, pace=FAST, named=True).run(until=end)
+    assert not await log.redis.exists(first.of(2).watermark)
+
+
+@pytest.mark.parametrize(
+    ("operation", "problem"),
+    [
+        (("APPEND", "a", "more"), "APPEND"),
+        (("SET", "a", "x", "EX", 5), "SET with EX"),
+        (("ZADD", "z", "GT", 2, "member"), "ZADD of this form"),
+        (("HINCRBY", "h", "field", 1), "HINCRBY"),
+    ],
+)
+async def test_a_write_that_the_digest_does_not_know_is_refused(log: Log, operation: Operation, problem: str) -> None:
+    """One that it let pass would make it wrong in silence."""
+    model = HistoryModel()
+    prefix = log.prefix(model.name)
+    mark = Watermark(log.redis, prefix, model.functions)
+    name, key, *more = operation
+    with pytest.raises(Exception, match=problem):
+        await mark.move([Step(0, 1, [(name, prefix.key(str(key)), *more)])])
+    assert await mark.position() == 0
+    await mark.move([Step(0, 1, [("SET", prefix.key("a"), "x")])])
+    assert (await content_of(log.redis, prefix)).items == 1
+
+
+async def test_what_one_write_names_twice_counts_once(log: Log) -> None:
+    model = HistoryModel()
+    prefix = log.prefix(model.name)
+    mark = Watermark(log.redis, prefix, model.functions)
+    a, h, s, z = (prefix.key(each) for each in "ahsz")
+    writes: list[Operation] = [
+        ("SET", a, "x"),
+        ("HSET", h, "f", "one", "f", "two", "g", 3),
+        ("HDEL", h, "g", "g"),
+        ("SADD", s, "m", "m", "n"),
+        ("SREM", s, "n", "n"),
+        ("ZADD", z, 1, "m"),
+        ("ZREM", z, "m", "m"),
+        ("DEL", a, a),
+    ]
+    await mark.move([Step(0, 1, writes)])
+    counted = await content_of(log.redis, prefix)
+    assert counted.items == 2
+    assert recounted(await items_of(log.redis, prefix, functions_of(model)), counted.position) == counted
 
 
 def test_no_two_projections_share_a_mark() -> None:

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from eunoe.readmodels.rebuild.errors import NoSuchGeneration
 from eunoe.readmodels.store import answers
 from eunoe.runtime.installation import Installation
-from eunoe.runtime.redis.generations import Generations, GenerationStore
+from eunoe.runtime.redis.generations import TO_SERVE, Generations, GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.unlinking import unlink_all
 from eunoe.schemas.ids import Partition
@@ -35,13 +35,16 @@ class Places:
             prefixes = [self.prefix(each) for each in range(self.installation.partitions)]
             return {each: await self.store.of(each) for each in prefixes}
 
-    async def begin(self) -> Sequence[Prefix]:
-        """The generation to fill in each partition: what was begun before, else a new one.
+    async def begin(self, purposes: Mapping[Partition, str] | None = None) -> Sequence[Prefix]:
+        """The generation to fill in each partition: what was begun before, else a new one of a number for all.
 
-        A partition that was switched before an earlier call ended is done, and left out. Raises `NoSuchGeneration`
-        where the generation from before the last switch is still kept.
+        ``purposes``: what it is for, where that is not to serve. A partition that was switched before an earlier call
+        ended is done, and left out. What an earlier removal has left is removed first. Raises `NoSuchGeneration` where
+        the generation from before the last switch is still kept, `NotChanged` where another one was begun.
         """
-        found = await self.generations()
+        await self.remove(await self.left())
+        wanted, found = purposes or {}, await self.generations()
+        least = 1 + max(each.last for each in found.values())
         begun = any(each.building is not None for each in found.values())
         kept = sorted({each.kept for each in found.values() if each.kept is not None})
         if kept and not begun:
@@ -50,7 +53,17 @@ class Places:
             )
         open_places = [prefix for prefix, each in found.items() if each.building is not None or each.kept is None]
         with answers("beginning a generation"):
-            return [each.of((await self.store.begin(each))[0]) for each in open_places]
+            return [await self.begun(each, wanted.get(each.partition, TO_SERVE), least) for each in open_places]
+
+    async def begun(self, prefix: Prefix, purpose: str, least: int) -> Prefix:
+        """The generation to fill in one partition."""
+        number, _ = await self.store.begin(prefix, purpose, least)
+        return prefix.of(number)
+
+    async def left(self) -> Sequence[Prefix]:
+        """Retired generations of which something may be left, for their removal did not come to its end."""
+        found = await self.generations()
+        return [prefix.of(number) for prefix, each in found.items() for number in each.retiring]
 
     async def kept(self) -> Sequence[tuple[Prefix, int]]:
         """The generation before the last switch, with the one that serves, where there is one."""
@@ -66,4 +79,5 @@ class Places:
             for prefix in prefixes:
                 mark = prefix.watermark.encode()
                 gone += await unlink_all(self.redis, f"{prefix}*", mark.__eq__)
+                await self.store.cleared(prefix)
         return gone

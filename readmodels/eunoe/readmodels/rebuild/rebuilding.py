@@ -49,6 +49,10 @@ class Check(Protocol):
         """What was looked at, by name and number."""
         ...
 
+    async def found(self, built: Prefix) -> int:
+        """As far as it needs no other generation to compare with. How much was looked at."""
+        ...
+
 
 class Progress(Struct, frozen=True, kw_only=True):
     """``done`` and ``total`` in offsets over all partitions; ``records`` were folded by this call in ``seconds``."""
@@ -143,7 +147,12 @@ class Rebuild:
         while True:
             live = await serving.look(prefix.partition)
             here = await content_of(self.redis, live)
-            await self._fold(prefix, here.position)
+            try:
+                async with asyncio.timeout(max(_PAUSE_S, deadline - time.monotonic())):
+                    await self._fold(prefix, here.position)
+            except TimeoutError:
+                problem = f"it did not come to {here.position}, where the serving one is: does the log reach that far?"
+                raise NotInTime(self.model.name, prefix.partition, problem) from None
             while self.tended is not None and await self.tended.tend(prefix):
                 pass
             there = await content_of(self.redis, prefix)
@@ -156,6 +165,11 @@ class Rebuild:
         for each in self.checks:
             looked |= await each.check(live, prefix)
         return Proof(partition=prefix.partition, generation=prefix.generation, content=there, checks=looked)
+
+    async def look_for_records(self, prefix: Prefix) -> None:
+        """What can be looked at where the two were not the same, and that was accepted. Raises what a check raises."""
+        for each in self.checks:
+            await each.found(prefix)
 
     async def switch(self, prefix: Prefix, *, behind: bool = False) -> Switched:
         """Readers are answered from it from now on. Raises `NotInTime` where it never comes as far as the other.
@@ -222,6 +236,7 @@ class Rebuild:
             bootstrap=self.bootstrap,
             redis=self.redis,
             generation=prefix.generation,
+            named=True,
             pace=Pace(batch=self.batch),
         )
         watching = asyncio.create_task(self._watch(prefix.partition, lane))

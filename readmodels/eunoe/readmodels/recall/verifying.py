@@ -54,7 +54,7 @@ class RecallCheck:
     async def check(self, live: Prefix, built: Prefix) -> Mapping[str, int]:
         """Raises `OtherWords` or `NotFound`."""
         compared = await self._words(live, built)
-        asked = await self._found(built)
+        asked = await self.found(built)
         return {"compared by words": compared, "found by their words": asked}
 
     async def _words(self, live: Prefix, built: Prefix) -> int:
@@ -78,7 +78,8 @@ class RecallCheck:
             raise OtherWords(names.MODEL, built.partition, other)
         return compared
 
-    async def _found(self, built: Prefix) -> int:
+    async def found(self, built: Prefix) -> int:
+        """How many records were looked for. Raises `NotFound`."""
         chosen: list[int] = []
         seen = 0
         async for numbers in self._numbers(built):

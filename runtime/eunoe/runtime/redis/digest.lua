@@ -8,7 +8,8 @@
 --
 -- Content is a set of items (key, field or member, value). Each one weighs three numbers of 48 bits, from the SHA-1 of
 -- its text, and the digest is their sums modulo 2^48: writing an item adds its weight, and what it replaces takes its
--- own away. So every write goes through `redis.call` below, which knows the few commands that projections use.
+-- own away. So every write goes through `redis.call` below, which knows the few commands that projections use, in the
+-- forms in which they use them, and refuses any other on a key that counts.
 
 -- Asked for by name at each call: what `redis` is while a library is loaded has none of it.
 local server = {
@@ -33,9 +34,22 @@ local function weigh(sign, key, field, value)
   tally.items = tally.items + sign
 end
 
--- As Redis writes a number that Lua gives it.
+local function refuse(what) error('the digest does not know ' .. what .. '; see digest.lua') end
+
+-- As Redis writes a number that Lua gives it: whole ones alone, for of others there is more than one way.
 local function text_of(value)
-  return type(value) == 'number' and string.format('%.17g', value) or value
+  if type(value) ~= 'number' then return value end
+  if value % 1 ~= 0 or value >= 2 ^ 53 or value <= -2 ^ 53 then refuse('numbers that are not whole') end
+  return string.format('%.0f', value)
+end
+
+-- `items` without repetitions, in their order: what is named twice is written once.
+local function once(items)
+  local kept, seen = {}, {}
+  for _, item in ipairs(items) do
+    if not seen[item] then kept[#kept + 1], seen[item] = item, true end
+  end
+  return kept
 end
 
 local function replaced(key, field, old, new)
@@ -62,16 +76,18 @@ end
 -- What each command does to the items of its key, looked at before it is carried out.
 local watched = {}
 
-function watched.SET(key, value, option)
+function watched.SET(key, value, option, more)
+  if more or (option and option ~= 'NX') then refuse('SET with ' .. option) end
   local old = server.call('GET', key)
   if option ~= 'NX' or not old then replaced(key, '', old, text_of(value)) end
 end
 
 function watched.HSET(key, ...)
-  local pairs_given = {...}
-  for i = 1, #pairs_given, 2 do
-    local field = text_of(pairs_given[i])
-    replaced(key, field, server.call('HGET', key, field), text_of(pairs_given[i + 1]))
+  local given, written = {...}, {}
+  for i = 1, #given, 2 do
+    local field, value = text_of(given[i]), text_of(given[i + 1])
+    replaced(key, field, written[field] or server.call('HGET', key, field), value)
+    written[field] = value
   end
 end
 
@@ -80,12 +96,12 @@ function watched.HSETNX(key, field, value)
 end
 
 function watched.HDEL(key, ...)
-  for _, field in ipairs({...}) do replaced(key, text_of(field), server.call('HGET', key, field), nil) end
+  for _, field in ipairs(once({...})) do replaced(key, text_of(field), server.call('HGET', key, field), nil) end
 end
 
 local function member_wise(sign)
   return function(key, ...)
-    local members = {...}
+    local members = once({...})
     local there = server.call('SMISMEMBER', key, unpack(members))
     for i, member in ipairs(members) do
       if (there[i] == 1) == (sign < 0) then weigh(sign, key, text_of(member), '') end
@@ -95,8 +111,9 @@ end
 
 watched.SADD, watched.SREM = member_wise(1), member_wise(-1)
 
-function watched.ZADD(key, first, second, third)
+function watched.ZADD(key, first, second, third, more)
   local only_new = first == 'NX'
+  if more or (third and not only_new) or not (only_new or tonumber(first)) then refuse('ZADD of this form') end
   local score, member = first, second
   if only_new then score, member = second, third end
   local old = server.call('ZSCORE', key, member)
@@ -104,11 +121,13 @@ function watched.ZADD(key, first, second, third)
 end
 
 function watched.ZREM(key, ...)
-  for _, member in ipairs({...}) do replaced(key, text_of(member), server.call('ZSCORE', key, member), nil) end
+  for _, member in ipairs(once({...})) do
+    replaced(key, text_of(member), server.call('ZSCORE', key, member), nil)
+  end
 end
 
 function watched.DEL(...)
-  for _, key in ipairs({...}) do
+  for _, key in ipairs(once({...})) do
     if counted(string.sub(key, tally.from)) then uncount(key) end
   end
 end
@@ -116,13 +135,22 @@ end
 watched.UNLINK = watched.DEL
 
 local SEVERAL = {DEL = true, UNLINK = true}
+local READS = {
+  EXISTS = true, GET = true, GETRANGE = true, HEXISTS = true, HGET = true, HGETALL = true, HKEYS = true, HLEN = true,
+  HMGET = true, HVALS = true, SCARD = true, SISMEMBER = true, SMEMBERS = true, SMISMEMBER = true, SRANDMEMBER = true,
+  TYPE = true, ZCARD = true, ZRANGE = true, ZSCORE = true,
+}
 
 local redis = {register_function = server.register_function}
 
 function redis.call(command, key, ...)
   if tally then
     local watch = watched[command]
-    if watch and (SEVERAL[command] or counted(string.sub(key, tally.from))) then watch(key, ...) end
+    if watch then
+      if SEVERAL[command] or counted(string.sub(key, tally.from)) then watch(key, ...) end
+    elseif not READS[command] and counted(string.sub(key, tally.from)) then
+      refuse(command)
+    end
   end
   return server.call(command, key, ...)
 end

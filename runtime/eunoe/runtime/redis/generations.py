@@ -18,23 +18,29 @@ from eunoe.runtime.redis.prefix import Prefix
 FIRST: Final = 1
 RETIRED: Final = -1
 """The position of a generation that is projected no more."""
+TO_SERVE: Final = "serve"
+"""What a generation is built for that shall serve; one as of then is for its offset."""
 _FROZEN: Final = "frozen:"
+_RETIRING: Final = "retiring:"
 _LIBRARY: Final = FunctionLibrary(
     "eunoe_generations",
     lua("eunoe.runtime.redis", "generations.lua"),
-    {"begin": False, "join": False, "switch": False, "freeze": False, "retire": False},
+    {"begin": False, "join": False, "switch": False, "freeze": False, "retire": False, "cleared": False},
 )
 
 
 class Generations(Struct, frozen=True, kw_only=True):
     """``serving`` answers; ``kept`` is the one before it, for a way back; ``building`` is being filled, and projected
-    by workers too once ``joined``. ``frozen``: those as of then, and the offset before which each was built."""
+    by workers too once ``joined``. ``frozen``: those as of then, and the offset before which each was built.
+    ``retiring``: read and projected no more, and perhaps not all removed. ``last``: the highest number ever given."""
 
     serving: int = FIRST
     kept: int | None = None
     building: int | None = None
     joined: bool = False
     frozen: Mapping[int, int] = {}
+    retiring: tuple[int, ...] = ()
+    last: int = FIRST
 
     @staticmethod
     def of(fields: Mapping[str, str]) -> "Generations":
@@ -50,6 +56,8 @@ class Generations(Struct, frozen=True, kw_only=True):
                 for name, value in fields.items()
                 if name.startswith(_FROZEN)
             },
+            retiring=tuple(sorted(int(name.removeprefix(_RETIRING)) for name in fields if name.startswith(_RETIRING))),
+            last=int(fields.get("last", FIRST)),
         )
 
     @property
@@ -60,7 +68,7 @@ class Generations(Struct, frozen=True, kw_only=True):
 
     @property
     def all(self) -> Sequence[int]:
-        """Every one that holds data, the serving one first."""
+        """Every one that is there to be read or filled, the serving one first."""
         others = {each for each in (self.kept, self.building, *self.frozen) if each is not None}
         return [self.serving, *sorted(others - {self.serving})]
 
@@ -82,6 +90,13 @@ class NotChanged(ProjectionError):
                 return f"{where}: generation {self.details[0]} serves"
             case "kept":
                 return f"{where}: generation {self.details[0]} is still kept from before; retire it first"
+            case "purpose":
+                return (
+                    f"{where}: generation {self.details[0]} was begun for something else and is not finished: finish "
+                    "that, or give it up with --abandon"
+                )
+            case "joined":
+                return f"{where}: workers project it already as one that shall serve"
             case "unknown":
                 return f"{where}: there is no such generation to switch to"
             case _:
@@ -106,18 +121,22 @@ class GenerationStore:
 
     async def filled(self, prefix: Prefix) -> Mapping[Prefix, int]:
         """Every generation of the prefix's model in its partition that holds anything, and how far it is; the serving
-        one in any case, and first."""
+        one in any case, and first. One that is being removed is at 0: it will come no further, and is not gone."""
         found = {}
-        for number in (generations := await self.of(prefix)).all:
+        generations = await self.of(prefix)
+        for number in generations.all:
             each = prefix.of(number)
             position = int(await self._redis.hget(each.watermark, "position") or 0)
             if position > 0 or number == generations.serving:
                 found[each] = position
-        return found
+        return found | {prefix.of(number): 0 for number in generations.retiring}
 
-    async def begin(self, prefix: Prefix) -> tuple[int, bool]:
-        """The generation to build: the one begun before, or (True) a new one."""
-        number, fresh = await self._call("begin", prefix)
+    async def begin(self, prefix: Prefix, purpose: str = TO_SERVE, least: int = FIRST) -> tuple[int, bool]:
+        """The generation to build: the one begun before, or (True) a new one, of number ``least`` at the lowest.
+
+        Workers do not project it. Raises `NotChanged` where the one begun before is for another ``purpose``.
+        """
+        number, fresh = await self._call("begin", prefix, purpose, least)
         return number, bool(fresh)
 
     async def join(self, prefix: Prefix) -> None:
@@ -137,10 +156,14 @@ class GenerationStore:
         await self._call("freeze", prefix, prefix.generation, until)
 
     async def retire(self, prefix: Prefix) -> None:
-        """The prefix's generation is projected and read no more. Its keys are still there."""
+        """The prefix's generation is projected and read no more. Its keys are still there, until `cleared` is said."""
         await self._call("retire", prefix, prefix.generation)
 
-    async def _call(self, name: str, prefix: Prefix, *arguments: int) -> Sequence[int]:
+    async def cleared(self, prefix: Prefix) -> None:
+        """Nothing is left of the prefix's generation, which was retired."""
+        await self._call("cleared", prefix, prefix.generation)
+
+    async def _call(self, name: str, prefix: Prefix, *arguments: int | str) -> Sequence[int]:
         answer = await self._functions.call(self._redis, name, (prefix.generations,), arguments)
         if answer[0] != 1:
             raise NotChanged(prefix, _text(answer[1]), [int(each) for each in answer[2:]])
