@@ -53,12 +53,7 @@ def verify(file: Any, key: str, as_json: bool) -> None:
     """
     from eunoe.crypto.receipts import BadReceipt, verified_statement
 
-    try:
-        public = base64.b64decode(key, validate=True)
-        if len(public) != 32:
-            raise ValueError
-    except (binascii.Error, ValueError):
-        raise click.BadParameter("must be an Ed25519 public key: 32 bytes in base64", param_hint="--key") from None
+    public = public_key(key)
     try:
         documents = json.load(file)
     except ValueError:
@@ -95,6 +90,17 @@ def key(call: Call) -> None:
     signer = control_signer(path)
     public = base64.b64encode(signer.verifier().public).decode()
     call.show({"signer": signer.secret_id, "key": public}, lambda: public)
+
+
+def public_key(key: str) -> bytes:
+    """The 32 bytes of ``--key``. Raises `click.BadParameter`."""
+    try:
+        public = base64.b64decode(key, validate=True)
+        if len(public) != 32:
+            raise ValueError
+    except (binascii.Error, ValueError):
+        raise click.BadParameter("must be an Ed25519 public key: 32 bytes in base64", param_hint="--key") from None
+    return public
 
 
 async def _receipts(call: Call, tenant: str, request: str | None) -> "list[ReceiptRecord]":

@@ -27,9 +27,14 @@ def quoted(text: str) -> str:
     return "\n".join(f"  │ {visible(line)}" for line in text.split("\n"))
 
 
-def json_text(document: Any) -> str:
-    """``document`` as JSON on one line; what a terminal would obey or hide stands in it as JSON escapes."""
-    text = json.dumps(document, ensure_ascii=False)
+def json_text(document: Any, indent: int | None = None) -> str:
+    """``document`` as JSON, on one line unless it is indented; what a terminal would obey or hide stands in it as JSON
+    escapes."""
+    text = json.dumps(document, ensure_ascii=False, indent=indent)
     if text.isascii():
         return text
-    return "".join(json.dumps(each)[1:-1] if unicodedata.category(each) in _HIDDEN else each for each in text)
+    return "".join(json.dumps(each)[1:-1] if each != "\n" and _hidden(each) else each for each in text)
+
+
+def _hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from eunoe.client.dead_letters import Letter, letters_of
+from eunoe.client.exporting import Exporting
 from eunoe.client.gate import ControlGate
 from eunoe.client.line_problems import BadLine
 from eunoe.client.lines import Line, RememberLine, line_of
@@ -75,6 +76,7 @@ class Memory:
     reading: Reading
     looking: Looking
     reviewing: Reviewing
+    exporting: Exporting
 
     @staticmethod
     @asynccontextmanager
@@ -143,6 +145,15 @@ class Memory:
                 reading=reading,
                 looking=Looking(kafka=settings.kafka, installation=installation, keyring=keyring, reading=reading),
                 reviewing=make_reviewing(reading),
+                exporting=Exporting(
+                    settings=settings,
+                    installation=installation,
+                    principal=principal,
+                    producer=producer,
+                    keyring=keyring,
+                    redis=redis,
+                    clock=clock,
+                ),
             )
 
     # Writing. Each raises `BadLine` for its fields, and else what `perform` raises.
@@ -297,6 +308,10 @@ class Memory:
     async def holds(self, tenant: str) -> Sequence[tuple[SubjectRef, Millis]]:
         """Who is under a legal hold, and when somebody has to look at it. Needs the right ``hold`` or ``erase``."""
         return await self.looking.holds(tenant)
+
+    async def export_subject(self, subject: str, *, tenant: str, **how: Any) -> dict[str, Any]:
+        """All that is held on a person, as a signed document: see `Exporting.subject`. Needs the right ``export``."""
+        return await self.exporting.subject(subject, tenant=tenant, **how)
 
     async def outcome(self, tenant: str, command_id: str) -> Outcome | None:
         """What became of a command; None where nothing is known (yet, or any more). Raises `ReadRefused`."""

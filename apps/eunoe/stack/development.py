@@ -16,7 +16,7 @@ from eunoe.schemas.topics import QUICK_CLEANING
 
 SECRETS_FOLDER: Final = "secrets"
 AGENT: Final = "dev-agent"
-_PATHS: Final = ("kek_file", "secrets", "control_key", "attest_key", "erasure_ledger")
+_PATHS: Final = ("kek_file", "secrets", "control_key", "attest_key", "export_key", "erasure_ledger")
 _CLEANING: Final = ("keys_segment", "keys_compaction_lag", "keys_tombstones", "keys_file_delay")
 
 
@@ -28,6 +28,7 @@ def with_development(settings: Settings, made: DevelopmentSecrets) -> Settings:
         secrets=settings.secrets or made.secrets,
         control_key=settings.control_key or made.control_key,
         attest_key=settings.attest_key or made.attest_key,
+        export_key=settings.export_key or made.export_key,
         erasure_ledger=settings.erasure_ledger or made.erasure_ledger,
         control_signers=settings.control_signers or made.control_signers,
     )

@@ -9,6 +9,7 @@ from eunoe.schemas.commands import (
     IssueKey,
     LiftHold,
     ReadmitSubject,
+    RecordExport,
     RememberMemory,
     WithdrawForgetting,
 )
@@ -53,7 +54,7 @@ class Erasures:
         match command:
             case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
                 return False
-            case HoldSubject() | LiftHold():
+            case HoldSubject() | LiftHold() | RecordExport():
                 return False
             case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
                 if self._closed(tenant, SubjectRef(subject=draft.subject, generation=draft.generation)):

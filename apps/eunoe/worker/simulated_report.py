@@ -13,6 +13,7 @@ from eunoe.schemas.commands import (
     IssueKey,
     LiftHold,
     ReadmitSubject,
+    RecordExport,
     RememberMemory,
     WithdrawForgetting,
 )
@@ -123,7 +124,7 @@ def memory_of(command: Command) -> MemoryId | None:
             return draft.memory_id
         case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
             return None
-        case HoldSubject() | LiftHold():
+        case HoldSubject() | LiftHold() | RecordExport():
             return None
         case _:
             return command.memory_id

@@ -7,7 +7,7 @@ asking whether it was asked before, for what would tell dies with the subject.) 
 
 from typing import assert_never
 
-from eunoe.domain import decide_erasure, decide_records, decide_subjects, decide_writes
+from eunoe.domain import decide_erasure, decide_exports, decide_records, decide_subjects, decide_writes
 from eunoe.domain.known import Case, Known, Opened, Refusal
 from eunoe.schemas.commands import (
     Command,
@@ -22,6 +22,7 @@ from eunoe.schemas.commands import (
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    RecordExport,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
@@ -85,6 +86,8 @@ def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911, PLR0912 - one line p
             return decide_erasure.hold(case, command)
         case LiftHold() as command:
             return decide_erasure.lift(case, command)
+        case RecordExport() as command:
+            return decide_exports.record_export(case, command)
         case unreachable:
             assert_never(unreachable)
 
@@ -107,7 +110,7 @@ def _named(command: Command) -> MemoryId | None:
             memory_id = draft.memory_id
         case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
             return None
-        case HoldSubject() | LiftHold():
+        case HoldSubject() | LiftHold() | RecordExport():
             return None
         case _:
             memory_id = command.memory_id

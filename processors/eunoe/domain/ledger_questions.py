@@ -48,6 +48,7 @@ from eunoe.schemas.commands import (
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    RecordExport,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
@@ -59,7 +60,9 @@ from eunoe.schemas.ids import CommandId, MemoryId, TenantId
 RecordCommand = (
     PromoteMemory | RejectMemory | ConfirmMemory | ResolveConflict | RetractMemory | ExpireMemory | ForgetMemory
 )
-PersonCommand = ForgetSubject | ReadmitSubject | WithdrawForgetting | CompleteForgetting | HoldSubject | LiftHold
+PersonCommand = (
+    RecordExport | ForgetSubject | ReadmitSubject | WithdrawForgetting | CompleteForgetting | HoldSubject | LiftHold
+)
 Entries = Mapping[LedgerKey, Entry | None]
 """What was loaded; None: looked for and not there."""
 
@@ -115,6 +118,8 @@ def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
             | LiftHold(subject=subject)
         ):
             keys += (subject_key(tenant, subject), quota_key(tenant))
+        case RecordExport(subject=subject):
+            keys += () if subject is None else (subject_key(tenant, subject),)
         case _:
             keys.append(memory_key(tenant, command.memory_id))
             if isinstance(command, ForgetMemory):
@@ -128,7 +133,7 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
     match command:
         case RememberMemory() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
             return []
-        case HoldSubject() | LiftHold():
+        case HoldSubject() | LiftHold() | RecordExport():
             return []
         case IssueKey():
             key = _bucket_asked_for(command, entries)
@@ -273,6 +278,9 @@ def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
                 subject=find(entries, subject_key(tenant, subject), SubjectState),
                 quota=find(entries, quota_key(tenant), Quota),
             )
+        case RecordExport(subject=subject):
+            of = None if subject is None else find(entries, subject_key(tenant, subject), SubjectState)
+            return replace(common, subject=of)
         case _:
             return _known_of_record(common, command, entries)
 

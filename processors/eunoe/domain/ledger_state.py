@@ -56,6 +56,7 @@ from eunoe.schemas.events import (
     ConflictResolved,
     Event,
     EventHeader,
+    ExportRecorded,
     ForgettingRequested,
     ForgettingWithdrawn,
     HoldLifted,
@@ -136,6 +137,8 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
             changed = _turned(entries, tenant, fact)
         case ForgettingRequested() | ForgettingWithdrawn() | SubjectHeld() | HoldLifted() | ActionProposed():
             changed = _restricted(entries, header, fact)
+        case ExportRecorded():
+            changed = {}
         case (
             MemoryAccepted()
             | MemoryQuarantined()

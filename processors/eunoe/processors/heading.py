@@ -12,6 +12,7 @@ from eunoe.schemas.commands import (
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    RecordExport,
     RejectMemory,
     WithdrawForgetting,
 )
@@ -22,7 +23,7 @@ from eunoe.schemas.values import Algorithm
 
 _ANSWERED_FOR = (
     PromoteMemory, RejectMemory, ConfirmMemory, ForgetMemory, ForgetSubject, ReadmitSubject, WithdrawForgetting,
-    HoldSubject, LiftHold,
+    HoldSubject, LiftHold, RecordExport,
 )  # fmt: skip
 """Commands that somebody answers for: their signature is kept. None of them holds a sealed body."""
 

@@ -37,6 +37,7 @@ from eunoe.schemas.commands import (
     MemoryBody,
     PromoteMemory,
     ReadmitSubject,
+    RecordExport,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
@@ -278,6 +279,8 @@ def _plain_payload(command: Command) -> bytes:
             named = (command.subject, command.review_at)
         case CompleteForgetting():
             named = (command.subject, command.generation, command.due_at)
+        case RecordExport():
+            named = (command.subject, command.identity_check)
         case IssueKey():
             named = (command.subject, command.bucket)
         case ExpireMemory():

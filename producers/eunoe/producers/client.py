@@ -43,6 +43,7 @@ from eunoe.schemas.commands import (
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    RecordExport,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
@@ -218,6 +219,19 @@ class MemoryProducer:
     async def lift_hold(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
         pseudonym, hashed = await self._person(tenant, subject, asked)
         return await self._send(LiftHold(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
+
+    async def record_export(
+        self, tenant: TenantId, subject: str | None, identity_check: str, asked: Asked = ALONE, *, everything: bool
+    ) -> Sent:
+        """Before all that is held on the person, or with ``everything`` in the tenant, is handed out."""
+        pseudonym, hashed = await self._person(tenant, subject, asked)
+        command = RecordExport(
+            tenant=tenant,
+            subject=None if everything else pseudonym,
+            identity_check=identity_check,
+            idempotency=hashed,
+        )
+        return await self._send(command, asked)
 
     async def outcome(self, tenant: TenantId, command_id: CommandId, timeout: float) -> Outcome:
         """What became of a command that was sent before. Raises what the source raises after ``timeout`` seconds."""

@@ -142,11 +142,11 @@ def _writes(names: HistoryNames, event: Event, offset: Offset) -> Sequence[Opera
         return (("HSET", where, event.fact.generation, _ENCODER.encode((offset, _entry(event)))),)
     return [
         ("HSET", names.memory(tenant, memory_id), offset, _ENCODER.encode(entry))
-        for memory_id, entry in _entries(event)
+        for memory_id, entry in entries_of(event)
     ]
 
 
-def _entries(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
+def entries_of(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
     """The entry of each record that the event changed."""
     match event.fact:
         case MemoryAccepted(draft=draft, supersedes=old) as fact:

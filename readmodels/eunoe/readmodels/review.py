@@ -41,6 +41,7 @@ from eunoe.schemas.events import (
     ConflictRef,
     ConflictResolved,
     Event,
+    ExportRecorded,
     ForgettingRequested,
     ForgettingWithdrawn,
     HoldLifted,
@@ -193,13 +194,14 @@ def _nothing(
     | CommandRejected
     | CommandDuplicate
     | CandidateObserved
+    | ExportRecorded
     | Restricting,
 ) -> Sequence[Operation]:
     """These change nothing that waits. A new kind of fact has to be put here or above: mypy says so."""
     match fact:
         case PartitionOpened() | KeyIssued() | SubjectReadmitted():
             return ()
-        case CommandRejected() | CommandDuplicate() | CandidateObserved():
+        case CommandRejected() | CommandDuplicate() | CandidateObserved() | ExportRecorded():
             return ()
         case ForgettingRequested() | ForgettingWithdrawn() | SubjectHeld() | HoldLifted() | ActionProposed():
             return ()  # whoever shows an item asks whether its people may be read

@@ -27,6 +27,7 @@ _HMAC_PRINCIPALS: Final = ("dev-agent", "eunoe-sweeper")
 _SIGNING_PRINCIPALS: Final = ("dev-reviewer", "dev-officer")
 _CONTROL: Final = "dev-control"
 _ATTEST: Final = "attest"
+_EXPORT: Final = "export"
 SWEEPER: Final = PrincipalName("eunoe-sweeper")
 
 
@@ -90,6 +91,7 @@ class DevelopmentSecrets:
     secrets: Path
     control_key: Path
     attest_key: Path
+    export_key: Path
     erasure_ledger: Path
     control_signers: tuple[ControlSigner, ...]
     policy: bytes
@@ -115,6 +117,7 @@ def create_development_secrets(folder: Path) -> DevelopmentSecrets:
         secrets=folder,
         control_key=control_key,
         attest_key=_create(folder, _ATTEST, MacAlgorithm.ED25519),
+        export_key=_create(folder, _EXPORT, MacAlgorithm.ED25519),
         erasure_ledger=folder / "erasures.jsonl",
         control_signers=(ControlSigner(signer.secret_id, signer.verifier().public),),
         policy=policy.encode(),

@@ -78,6 +78,8 @@ class Settings:
     """The private key that `eunoe policy apply` signs with."""
     attest_key: Path | None = None
     """The private key that signs erasure receipts. It is not the shredder's, and no other process needs it."""
+    export_key: Path | None = None
+    """The private key that signs what is exported: the installation's word for it, on the machine that exports."""
 
     # proving erasures
     erasure_ledger: Path | None = None
@@ -144,6 +146,7 @@ PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
         "control_signers": read.signers,
         "control_key": read.path,
         "attest_key": read.path,
+        "export_key": read.path,
         "erasure_ledger": read.path,
         "kafka_log_dirs": read.paths,
         "key_cache_age": read.duration,

@@ -20,6 +20,7 @@ from eunoe.schemas.commands import (
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    RecordExport,
     RejectMemory,
     RetractMemory,
     WithdrawForgetting,
@@ -37,7 +38,7 @@ RECORD_LIMIT: Final = 1_000_000
 # it is; a signature is never refused where a shared secret would do.
 _SIGNED: Final = (
     PromoteMemory, RejectMemory, ConfirmMemory, RetractMemory, ForgetMemory, ForgetSubject, ReadmitSubject,
-    WithdrawForgetting, HoldSubject, LiftHold,
+    WithdrawForgetting, HoldSubject, LiftHold, RecordExport,
 )  # fmt: skip
 
 

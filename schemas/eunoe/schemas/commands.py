@@ -241,6 +241,19 @@ class LiftHold(Struct, frozen=True, kw_only=True, gc=False):
     idempotency: bytes
 
 
+class RecordExport(Struct, frozen=True, kw_only=True, gc=False):
+    """Write down that all that is held on a person, or with ``subject`` None on the whole tenant, is handed out.
+
+    ``identity_check``: how and by whom it was checked who asks. It stays in the clear for ever and names no person whom
+    memory is about. Nothing is read by whoever has no outcome of it.
+    """
+
+    tenant: TenantId
+    subject: Pseudonym | None = None
+    identity_check: str
+    idempotency: bytes
+
+
 Command = (
     IssueKey
     | RememberMemory
@@ -258,4 +271,5 @@ Command = (
     | CompleteForgetting
     | HoldSubject
     | LiftHold
+    | RecordExport
 )

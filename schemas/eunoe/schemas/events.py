@@ -334,6 +334,18 @@ class ActionProposed(Struct, frozen=True, kw_only=True, gc=False):
     owner: str
 
 
+class ExportRecorded(Struct, frozen=True, kw_only=True, gc=False):
+    """All that was held up to here may be handed out, on the person or, with ``subject`` None, on the whole tenant.
+
+    ``records`` counts what is held on the person; None for a tenant. ``identity_check`` as in `RecordExport`.
+    """
+
+    subject: Pseudonym | None = None
+    generation: int = 0
+    records: int | None = None
+    identity_check: str
+
+
 class CommandRejected(Struct, frozen=True, kw_only=True, gc=False):
     """Nothing changed. ``field`` names what was wrong, ``current_version`` what a conflict was with; no content."""
 
@@ -401,6 +413,7 @@ Fact = (
     | CommandDuplicate
     | ConflictResolved
     | CandidateObserved
+    | ExportRecorded
 )
 
 

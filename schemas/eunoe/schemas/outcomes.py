@@ -140,7 +140,9 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
         field=fact.field if isinstance(fact, events.CommandRejected) else None,
         current_version=fact.current_version if isinstance(fact, events.CommandRejected) else None,
         first_command_id=fact.first_command_id if isinstance(fact, events.CommandDuplicate) else None,
-        records=fact.records if isinstance(fact, events.SubjectForgotten | events.CommandDuplicate) else None,
+        records=fact.records
+        if isinstance(fact, events.SubjectForgotten | events.CommandDuplicate | events.ExportRecorded)
+        else None,
         conflicts=_conflicts(fact),
         superseded=_superseded(fact),
         settled_by=fact.settled_by if isinstance(fact, events.MemoryAccepted) else (),

@@ -22,11 +22,16 @@ from eunoe.schemas.values import (
     Verdict,
 )
 
-SIGNED_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD, Action.OPERATE})
+SIGNED_ACTIONS: Final = frozenset(
+    {Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD, Action.OPERATE, Action.EXPORT, Action.IMPORT}
+)
 """Actions that need an Ed25519 signature, kept in the event; a shared secret would let the verifier forge it."""
 
-HUMAN_ACTIONS: Final = frozenset({Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD})
-"""What no service does, whatever it was granted: a model neither lets its own memory into use nor destroys anything."""
+HUMAN_ACTIONS: Final = frozenset(
+    {Action.REVIEW, Action.ERASE, Action.READMIT, Action.HOLD, Action.EXPORT, Action.IMPORT}
+)
+"""What no service does, whatever it was granted: a model neither lets its own memory into use nor destroys anything,
+and hands out or brings back nobody's memory as a whole."""
 
 INFLUENCE: Final = frozenset({"policy_influence", "privilege", "routing"})
 """Classes of findings that never enter into use without a person, whatever a policy says (C16)."""

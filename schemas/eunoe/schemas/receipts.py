@@ -1,19 +1,18 @@
 """Erasure receipts: what was checked about a forgotten person, stage by stage; a signed statement of the operator.
 
 A receipt names no person and holds no content, no pseudonym and no digest of anything that could be guessed. Its body
-is canonical JSON: an object of text, whole numbers, true, false, null, lists and objects; keys sorted by code point; no
-white space; UTF-8; no escapes but those that JSON requires. The same statement always has the same bytes.
+is canonical JSON (`eunoe.schemas.canonical_json`): the same statement always has the same bytes.
 """
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
 from msgspec import Struct
 
 from eunoe.schemas.canonical import canonical
+from eunoe.schemas.canonical_json import canonical_json
 from eunoe.schemas.ids import LogId, SecretId
 
 FORMAT: Final = 1
@@ -52,9 +51,7 @@ class ReceiptRecord(Struct, frozen=True, kw_only=True):
 
 def receipt_body(statement: Mapping[str, Any]) -> bytes:
     """The canonical bytes of a statement. ``TypeError`` for a value that has no canonical form, a fraction included."""
-    _check(statement)
-    text = json.dumps(statement, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode()
+    return canonical_json(statement)
 
 
 def signed_receipt_bytes(log_id: LogId, sequence: int, body: bytes) -> bytes:
@@ -66,18 +63,3 @@ def receipt_hash(record: ReceiptRecord) -> str:
     """What the next receipt of the partition names as its predecessor, in hex."""
     covered = canonical("eunoe/receipt-chain/1", record.log_id, record.sequence, record.body, record.signature)
     return hashlib.sha256(covered).hexdigest()
-
-
-def _check(value: Any) -> None:
-    if value is None or isinstance(value, str | bool | int):
-        return
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            if not isinstance(key, str):
-                raise TypeError("a receipt's names are text")
-            _check(each)
-    elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        for each in value:
-            _check(each)
-    else:
-        raise TypeError(f"a receipt holds no {type(value).__name__}")

@@ -22,6 +22,7 @@ from eunoe.schemas.commands import (
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    RecordExport,
     RejectMemory,
     RememberMemory,
     ResolveConflict,
@@ -71,6 +72,8 @@ OFFICER: Final = PrincipalName("officer")
 SECOND_OFFICER: Final = PrincipalName("second-officer")
 COLLEAGUE: Final = PrincipalName("colleague")
 ROBOT_OFFICER: Final = PrincipalName("robot-officer")
+EXPORTER: Final = PrincipalName("exporter")
+ROBOT_EXPORTER: Final = PrincipalName("robot-exporter")
 ASKER: Final = PrincipalName("asker")
 OTHER_ASKER: Final = PrincipalName("other-asker")
 SWEEPER: Final = PrincipalName("sweeper")
@@ -96,6 +99,7 @@ SIGNERS: Final[dict[type[Command], tuple[PrincipalName, bool]]] = {
     CompleteForgetting: (SWEEPER, False),
     HoldSubject: (OFFICER, True),
     LiftHold: (OFFICER, True),
+    RecordExport: (EXPORTER, True),
 }
 """Who sends a command when a test does not say, and whether by Ed25519."""
 
@@ -106,6 +110,7 @@ def _principal(
     *actions: Action,
     tenants: frozenset[TenantId] | None = None,
     owner: str | None = None,
+    cleared: Sensitivity = Sensitivity.PERSONAL,
 ) -> PrincipalRule:
     return PrincipalRule(
         name=name,
@@ -114,7 +119,7 @@ def _principal(
         tenants=tenants,
         actions=frozenset(actions),
         source_kinds=None,
-        max_sensitivity=Sensitivity.PERSONAL,
+        max_sensitivity=cleared,
         secrets=(),
     )
 
@@ -131,6 +136,8 @@ _PRINCIPALS: Final = (
     _principal(SECOND_OFFICER, _HUMAN, Action.ERASE, Action.READMIT, Action.HOLD),
     _principal(COLLEAGUE, _HUMAN, Action.ERASE, Action.READMIT, Action.HOLD, owner=f"owner of {OFFICER}"),
     _principal(ROBOT_OFFICER, _SERVICE, Action.ERASE, Action.READMIT, Action.HOLD),
+    _principal(EXPORTER, _HUMAN, Action.EXPORT, cleared=Sensitivity.RESTRICTED),
+    _principal(ROBOT_EXPORTER, _SERVICE, Action.EXPORT, cleared=Sensitivity.RESTRICTED),
     _principal(ASKER, _SERVICE, Action.WRITE, Action.REQUEST_ERASURE),
     _principal(OTHER_ASKER, _SERVICE, Action.WRITE, Action.REQUEST_ERASURE),
     _principal(SWEEPER, _SERVICE, Action.EXPIRE),
@@ -276,3 +283,7 @@ def hold(review_at: Millis = IN_A_MONTH, subject: Pseudonym = ALICE) -> HoldSubj
 
 def lift(subject: Pseudonym = ALICE) -> LiftHold:
     return LiftHold(tenant=ACME, subject=subject, idempotency=once())
+
+
+def export(subject: Pseudonym | None = ALICE, said: str = "passport, seen by M. Huber") -> RecordExport:
+    return RecordExport(tenant=ACME, subject=subject, identity_check=said, idempotency=once())

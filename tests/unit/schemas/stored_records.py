@@ -106,6 +106,7 @@ def _commands() -> tuple[Command, ...]:
         commands.CompleteForgetting(tenant=SAMPLE_TENANT, subject=SAMPLE_SUBJECT, generation=2, due_at=SAMPLE_TIME),
         commands.HoldSubject(**person, review_at=SAMPLE_TIME),
         commands.LiftHold(**person),
+        commands.RecordExport(**person, identity_check="passport, seen by M. Huber"),
     )
 
 
@@ -138,6 +139,9 @@ def _facts() -> tuple[Fact, ...]:
         events.SubjectHeld(subject=SAMPLE_SUBJECT, generation=2, review_at=SAMPLE_TIME),
         events.HoldLifted(subject=SAMPLE_SUBJECT, generation=2, restricted=True),
         events.ActionProposed(subject=SAMPLE_SUBJECT, generation=2, action="readmit", owner="privacy"),
+        events.ExportRecorded(
+            subject=SAMPLE_SUBJECT, generation=2, records=17, identity_check="passport, seen by M. Huber"
+        ),
         events.CommandRejected(command="CorrectMemory", reason=events.Reason.VERSION_CONFLICT, current_version=5),
         events.CommandDuplicate(first_command_id=CommandId(sample_id("first")), memory_id=_MEMORY, version=1),
         events.ConflictResolved(**changed, superseded=(superseded,)),

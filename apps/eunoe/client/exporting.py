@@ -1,0 +1,178 @@
+"""Handing out what is held: recorded first, then read from the log, opened, and signed."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from eunoe.client.access_report import Asked, access_report
+from eunoe.client.held import Held, HeldRecord, read_on
+from eunoe.client.traces import TraceQuery, traces_of
+from eunoe.crypto.errors import KeyClosed, KeyUnknown
+from eunoe.crypto.exports import ACCESS_REPORT, signed_document
+from eunoe.crypto.keyring import Keyring
+from eunoe.crypto.signatures import Ed25519Signer
+from eunoe.producers.client import Asked as Request
+from eunoe.producers.client import MemoryProducer
+from eunoe.producers.errors import CallerError
+from eunoe.readmodels import keys, subjects
+from eunoe.readmodels.recall.errors import KeyStillUnknown
+from eunoe.readmodels.serving import Serving
+from eunoe.readmodels.source import PartitionSource
+from eunoe.readmodels.waiting import wait_for_position, wait_until
+from eunoe.runtime.clock import Clock
+from eunoe.runtime.errors import CallerFault
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.principals import control_signer
+from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
+from eunoe.schemas.codec import BODIES
+from eunoe.schemas.commands import MemoryBody
+from eunoe.schemas.events import ExportRecorded, Reason, SubjectRef
+from eunoe.schemas.ids import MemoryId, PrincipalName, TenantId, new_id
+from eunoe.schemas.outcomes import Outcome, Token
+from eunoe.schemas.topics import Topic
+from eunoe.schemas.traces import Trace
+
+TIMEOUT_S: Final = 60.0
+_SAYS: Final = {
+    Reason.ERASED.value: "they were forgotten: what was held on them was rendered unreadable, and nothing is left",
+    Reason.NOT_FOUND.value: "nobody ever wrote anything down about them here",
+    Reason.NOT_ALLOWED.value: "the caller may not export here, or is limited in what it may see",
+    Reason.SIGNATURE_REQUIRED.value: "an export is signed for with an Ed25519 key",
+    Reason.READS_OFF.value: "memory is switched off for reading",
+    Reason.INVALID_FIELD.value: "say how and by whom it was checked who asks, in at most 200 printable characters",
+}
+
+
+@dataclass(eq=False)
+class ExportRefused(CallerFault):
+    """Nothing was read and nothing is handed out. ``reason`` is a code; ``outcome`` the refusal on the log."""
+
+    reason: str
+    outcome: Outcome | None = None
+
+    def __str__(self) -> str:
+        said = _SAYS.get(self.reason)
+        return f"the export is refused: {self.reason}" + ("" if said is None else f" ({said})")
+
+
+@dataclass(slots=True, kw_only=True)
+class Exporting:
+    """Exports as one principal. Made by `Memory.connect`."""
+
+    settings: Settings
+    installation: Installation
+    principal: PrincipalName
+    producer: MemoryProducer
+    keyring: Keyring
+    redis: Redis
+    clock: Clock
+    timeout: float = field(default=TIMEOUT_S)
+
+    async def subject(
+        self, subject: str, *, tenant: str, identity_checked: str, redact: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """The access report of one person: a signed document (`eunoe.crypto.exports`).
+
+        ``identity_checked``: how and by whom it was checked who asks; it stands in the log in the clear. ``redact``:
+        the names of other people, as texts about several have them (`eunoe.client.redacting`). Needs the right
+        ``export``. Raises `ExportRefused` (``erased`` for a forgotten person), `SettingsError` without a key to sign
+        with, and what reading raises: a key that is unknown is never taken for erased.
+        """
+        signer = self._signer()
+        if subject.casefold() in identity_checked.casefold():
+            raise CallerError("identity_checked", "names the person: it stays in the log in the clear, for ever")
+        of = TenantId(tenant)
+        sent = await self.producer.record_export(
+            of, subject, identity_checked, Request(idempotency_key=new_id()), everything=False
+        )
+        outcome = await sent.outcome(self.timeout)
+        if outcome.kind != ExportRecorded.__name__:
+            raise ExportRefused(outcome.reason or outcome.status.value, outcome)
+        person = (await self.keyring.tenant(of)).pseudonym(subject)
+        held = await self._held(Held(tenant=of, person=person), outcome)
+        generation = _generation(held, outcome)
+        bodies = await self._bodies(held, held.of_generation(generation))
+        traces, unreadable = await self._traces(of, held)
+        since = Held(tenant=of, person=person, position=held.position)
+        held.learn(await read_on(self.settings.kafka, self.installation, since))
+        if SubjectRef(subject=person, generation=generation) in held.closed:
+            raise ExportRefused(Reason.ERASED.value)
+        asked = Asked(
+            log_id=self.installation.log_id,
+            tenant=of,
+            subject=subject,
+            generation=generation,
+            made_at=self.clock.now(),
+            made_by=self.principal,
+            identity_check=identity_checked,
+            command_id=outcome.command_id,
+            partition=self.installation.partition_of(of),
+            redact=tuple(redact),
+        )
+        statement = access_report(asked, held, bodies, traces, unreadable)
+        return signed_document(ACCESS_REPORT, self.installation.log_id, statement, signer)
+
+    def _signer(self) -> Ed25519Signer:
+        if self.settings.export_key is None:
+            what = "must name the file of the Ed25519 key that signs exports"
+            raise SettingsError((SettingProblem("EUNOE_EXPORT_KEY", what),))
+        return control_signer(self.settings.export_key)
+
+    async def _held(self, held: Held, outcome: Outcome) -> Held:
+        """What the log holds, once the key models have passed all of it: then a key they lack is lost, not late."""
+        await read_on(self.settings.kafka, self.installation, held)
+        token = Token.parse(outcome.token)
+        reached = Token(log_id=token.log_id, partition=token.partition, position=held.position)
+        await wait_until(self.redis, self.installation, subjects.NAME, reached, timeout=self.timeout)
+        source = PartitionSource(self.settings.kafka, self.installation, Topic.KEYS, token.partition, {})
+        try:
+            await source.start()
+            _, end = await source.bounds()
+        finally:
+            await source.stop()
+        serving = Serving(self.redis, self.installation, keys.NAME)
+        await wait_for_position(serving, token.partition, end, self.timeout)
+        return held
+
+    async def _bodies(self, held: Held, records: Iterable[HeldRecord]) -> dict[MemoryId, MemoryBody]:
+        """The texts that may and can be opened. Raises `KeyStillUnknown`, ``SealBroken``."""
+        found = {}
+        for record in records:
+            body = None if held.erased(record) else await self._opened(held.tenant, record)
+            if body is not None:
+                found[record.draft.memory_id] = body
+        return found
+
+    async def _opened(self, tenant: TenantId, record: HeldRecord) -> MemoryBody | None:
+        draft = record.draft
+        try:
+            cipher = await self.keyring.data_cipher(
+                tenant, draft.key_id, draft.subject, draft.generation, draft.expires_at
+            )
+        except KeyClosed:
+            return None
+        except KeyUnknown as error:
+            raise KeyStillUnknown(tenant, draft.key_id) from error
+        return BODIES.decode(cipher.open(draft.memory_id, draft.body_version, draft.body))
+
+    async def _traces(self, tenant: TenantId, held: Held) -> tuple[list[Trace], int]:
+        """The reads that gave somebody one of the records; what was asked stays sealed."""
+        found = await traces_of(
+            self.settings.kafka,
+            self.installation,
+            self.keyring,
+            TraceQuery(tenant=tenant),
+            may_see=lambda trace: any(each.memory_id in held.records for each in trace.delivered),
+            may_open=lambda _: False,
+        )
+        return [each.trace for each in found.traces], found.unreadable
+
+
+def _generation(held: Held, outcome: Outcome) -> int:
+    """The generation that was open when the export was recorded."""
+    for header, fact in held.about_person:
+        if header.command_id == outcome.command_id and isinstance(fact, ExportRecorded):
+            return fact.generation
+    raise ExportRefused("not_recorded", outcome)

@@ -1,0 +1,145 @@
+"""All that is held, as the log has it: the records of a tenant, or those that concern one person, ended ones too.
+
+Read models answer what may be used now; what is held is more. The log is read once from its beginning, so reading it
+takes as long as its partition is long. Nothing is opened here.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from eunoe.domain.memory import MemoryState, evolve, touches
+from eunoe.readmodels.errors import CannotApply
+from eunoe.readmodels.history import Stored, entries_of
+from eunoe.readmodels.source import PartitionSource
+from eunoe.runtime.deadline import within
+from eunoe.runtime.errors import BrokerAway
+from eunoe.runtime.installation import Installation
+from eunoe.schemas.commands import Draft
+from eunoe.schemas.events import (
+    ActionProposed,
+    Event,
+    EventHeader,
+    ExportRecorded,
+    Fact,
+    ForgettingRequested,
+    ForgettingWithdrawn,
+    HoldLifted,
+    MemoryAccepted,
+    MemoryForgotten,
+    MemoryQuarantined,
+    SubjectForgotten,
+    SubjectHeld,
+    SubjectReadmitted,
+    SubjectRef,
+)
+from eunoe.schemas.ids import MemoryId, Offset, Pseudonym, TenantId
+from eunoe.schemas.topics import Topic
+
+_FETCH_MS: Final = 200
+_RECORDS: Final = 1_000
+_SILENCE_S: Final = 30.0
+"""For how long a broker may send nothing before it counts as away."""
+_ABOUT_PERSON: Final = (
+    SubjectForgotten, SubjectReadmitted, ForgettingRequested, ForgettingWithdrawn, SubjectHeld, HoldLifted,
+    ActionProposed, ExportRecorded,
+)  # fmt: skip
+
+
+@dataclass(slots=True, kw_only=True)
+class HeldRecord:
+    """``whom``: everyone it concerns, its own subject first. ``changes``: as `eunoe history` shows them."""
+
+    draft: Draft
+    born: EventHeader
+    whom: tuple[SubjectRef, ...]
+    state: MemoryState
+    changes: list[tuple[Offset, Stored]]
+
+    def others(self, person: Pseudonym) -> int:
+        """How many other people it concerns."""
+        return len({each.subject for each in self.whom} - {person})
+
+
+@dataclass(slots=True, kw_only=True)
+class Held:
+    """The fold. ``person`` None: everybody's. ``position``: everything below it was folded."""
+
+    tenant: TenantId
+    person: Pseudonym | None = None
+    records: dict[MemoryId, HeldRecord] = field(default_factory=dict)
+    closed: set[SubjectRef] = field(default_factory=set)
+    forgotten: set[MemoryId] = field(default_factory=set)
+    about_person: list[tuple[EventHeader, Fact]] = field(default_factory=list)
+    position: Offset = field(default=Offset(0))
+
+    def take(self, offset: Offset, event: Event) -> None:
+        self.position = Offset(offset + 1)
+        if event.header.tenant != self.tenant:
+            return
+        fact = event.fact
+        if isinstance(fact, SubjectForgotten):
+            self.closed.add(SubjectRef(subject=fact.subject, generation=fact.generation))
+        if isinstance(fact, MemoryForgotten):
+            self.forgotten.add(fact.memory_id)
+        if isinstance(fact, _ABOUT_PERSON) and fact.subject is not None and fact.subject == self.person:
+            self.about_person.append((event.header, fact))
+        if isinstance(fact, MemoryAccepted | MemoryQuarantined):
+            self._born(event.header, fact)
+        for memory_id in touches(fact):
+            record = self.records.get(memory_id)
+            if record is not None and record.born is not event.header:
+                record.state = evolve(record.state, memory_id, event.header, fact)
+        for memory_id, change in entries_of(event):
+            if memory_id in self.records:
+                self.records[memory_id].changes.append((offset, change))
+
+    def _born(self, header: EventHeader, fact: MemoryAccepted | MemoryQuarantined) -> None:
+        draft = fact.draft
+        whom = (SubjectRef(subject=draft.subject, generation=draft.generation), *fact.about)
+        if self.person is None or any(each.subject == self.person for each in whom):
+            state = evolve(None, draft.memory_id, header, fact)
+            self.records[draft.memory_id] = HeldRecord(draft=draft, born=header, whom=whom, state=state, changes=[])
+
+    def erased(self, record: HeldRecord) -> bool:
+        """Forgotten by itself, or with anybody whom it concerns: its text is never opened."""
+        return record.draft.memory_id in self.forgotten or any(each in self.closed for each in record.whom)
+
+    def learn(self, later: "Held") -> None:
+        """Take over who and what was forgotten since; what came is left where it is."""
+        self.closed |= later.closed
+        self.forgotten |= later.forgotten
+
+    def of_generation(self, generation: int) -> Iterable[HeldRecord]:
+        """The person's records of one generation, in the order in which they came."""
+        assert self.person is not None
+        ref = SubjectRef(subject=self.person, generation=generation)
+        return (each for each in self.records.values() if ref in each.whom)
+
+
+async def read_on(bootstrap: str, installation: Installation, held: Held) -> Held:
+    """``held``, folded from its position to what is committed now. Raises `BrokerAway`, `CannotApply`."""
+    partition = installation.partition_of(held.tenant)
+    source = PartitionSource(bootstrap, installation, Topic.LIFECYCLE, partition, {})
+    clock = asyncio.get_running_loop().time
+    try:
+        async with within(_SILENCE_S, "reading memory-lifecycle"):
+            await source.start()
+            start, end = await source.bounds()
+        source.seek(max(start, held.position))
+        heard = clock()
+        while (at := await source.position()) < end:
+            decoded, problem = source.decode(await source.fetch(_FETCH_MS, _RECORDS))
+            for each in decoded:
+                held.take(each.offset, each.value)
+            if problem is not None:
+                raise CannotApply(problem.offset, problem.problem)
+            if await source.position() > at:
+                heard = clock()
+            elif clock() - heard > _SILENCE_S:
+                raise BrokerAway("reading memory-lifecycle", _SILENCE_S)
+        held.position = max(held.position, end)
+    finally:
+        await source.stop()
+    return held
