@@ -117,7 +117,11 @@ def fold_pattern(pattern: str) -> str:
 def hidden(text: str, depth: int = _DEPTH) -> tuple[str, ...]:
     """Texts inside the text that nobody sees: runs of base64 that say something, and tag characters."""
     found: list[str] = []
-    if not text.isascii():
+    if text.isascii():
+        # Most texts have no word that is long enough, and splitting is quicker than looking for runs.
+        if max(map(len, text.split()), default=0) < _SHORTEST and "\n" not in text:
+            return ()
+    else:
         found += ["".join(chr(ord(each) - 0xE0000) for each in run) for run in _TAGS.findall(text)]
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
     runs: list[str] = _RUN.findall(text)

@@ -9,11 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-import re2
-
-from eunoe.detectors.engine import quiet
 from eunoe.detectors.phrases import ANY, GAP
 from eunoe.detectors.vocabulary import Vocabulary
 
@@ -23,6 +20,7 @@ _KEPT: Final = 4_096
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _ARABIC: Final = re.compile("[\u0621-\u064a]")
 UNUSUAL: Final = re.compile("[\u0621-\u064a\u3040-\u30ff\u3400-\u9fff]")
+_LATIN: Final = re.compile("[a-z0-9]+")
 _BOUND: Final = re.compile("^(?:[وف])?(?:(?:ال|بال|كال|لل)|[بلك](?=...))?(?=..)")
 
 
@@ -40,18 +38,19 @@ class _Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Word:
-    """What a word of a text may be: ``keys`` of the tree; ``mask``: all meanings that a phrase beginning with it has.
+    """What a word of a text may be: ``keys`` of the tree.
 
-    ``alone``: the meanings it has by itself; ``starts``: where longer phrases go on. ``told_alone`` and ``told``: the
-    same where a command may begin.
+    ``alone``: the meanings it has by itself; ``starts``: where longer phrases go on; ``open``: those of them where any
+    word may come next. ``told_alone`` and ``told``: the same where a command may begin; ``commands``: it has any.
     """
 
     keys: tuple[str, ...]
-    mask: int = 0
     alone: int = 0
     starts: tuple[_Node, ...] = ()
+    open: tuple[_Node, ...] = ()
     told_alone: int = 0
     told: tuple[_Node, ...] = ()
+    commands: bool = False
 
 
 BORDER: Final = Word(())
@@ -85,7 +84,7 @@ class Lexicon:
         self._heads = _grouped((each[:_HEAD], each) for each in self._stems)
         self._tails = _grouped((each[-_HEAD:], each) for each in self._ends)
         self._cut = frozenset(each for each in keys if _UNSPACED.search(each))
-        self._run = _run(self._cut)
+        self._lengths = _lengths(self._cut)
         plain = {each for each in keys if "*" not in each}
         self._plain: dict[str, Word] = {each: self._word((each, *self._affixed(each))) for each in plain}
         self._plain |= dict.fromkeys(".,;!?()\"'", BORDER)
@@ -111,15 +110,37 @@ class Lexicon:
         written together with them (and, by, for, the)."""
         found: list[str] = []
         for each in tokens:
-            if not UNUSUAL.match(each) and not _UNSPACED.search(each):
+            if each.isascii():
                 found.append(each)
             elif _UNSPACED.search(each):
-                found += self._run.findall(each)
-            elif each not in self._plain and not each.startswith(self._heads.get(each[:_HEAD], ())):
+                self._cut_up(each, found)
+            elif (
+                UNUSUAL.match(each)
+                and each not in self._plain
+                and not each.startswith(self._heads.get(each[:_HEAD], ()))
+            ):
                 found.append(_BOUND.sub("", each))
             else:
                 found.append(each)
         return found
+
+    def _cut_up(self, run: str, found: list[str]) -> None:
+        """Adds the longest known word at each place; what is between them is left out."""
+        at, end = 0, len(run)
+        lengths, cut = self._lengths, self._cut
+        while at < end:
+            for length in lengths.get(run[at], ()):
+                if (word := run[at : at + length]) in cut:
+                    found.append(word)
+                    at += len(word)
+                    break
+            else:
+                latin = _LATIN.match(run, at)
+                if latin is None:
+                    at += 1
+                else:
+                    found.append(latin[0])
+                    at = latin.end()
 
     def phrases(self, words: Words, tokens: list[str]) -> list[Hit]:
         """Every phrase in the words, by first word."""
@@ -130,10 +151,19 @@ class Lexicon:
                 continue
             alone = word.alone
             if word.starts and at < last and (later := words[at + 1]) is not BORDER:
-                for node in word.starts:
-                    if node.open or later is not None:
+                if later is None:
+                    for node in word.open:
                         _below(node, words, at, at + 1, found)
-            if (word.told_alone or word.told) and self._commanded_at(tokens, at):
+                else:
+                    for node in word.starts:
+                        if node.open:
+                            _below(node, words, at, at + 1, found)
+                            continue
+                        below = node.below
+                        for key in later.keys:
+                            if key in below:
+                                _step(below[key], words, at, at + 1, found)
+            if word.commands and self._commanded_at(tokens, at):
                 alone |= word.told_alone
                 for node in word.told:
                     _below(node, words, at, at + 1, found)
@@ -158,13 +188,16 @@ class Lexicon:
         keys = (*keys, *sorted({kind for each in keys for kind in self._kinds.get(each, ())}))
         starts = [self._roots.below[each] for each in keys if each in self._roots.below]
         told = [self._told.below[each] for each in keys if each in self._told.below]
+        longer = tuple(each for each in starts if each.below)
+        alone, told_alone = _union(each.mask for each in starts), _union(each.mask for each in told)
         return Word(
             keys,
-            _union(_all(each) for each in (*starts, *told)),
-            _union(each.mask for each in starts),
-            tuple(each for each in starts if each.below),
-            _union(each.mask for each in told),
+            alone,
+            longer,
+            tuple(each for each in longer if each.open),
+            told_alone,
             tuple(each for each in told if each.below),
+            bool(told),
         )
 
 
@@ -200,10 +233,6 @@ def _step(node: _Node, words: Words, began: int, at: int, found: list[Hit]) -> N
         _below(node, words, began, at + 1, found)
 
 
-def _all(node: _Node) -> int:
-    return node.mask | _union(_all(each) for each in node.below.values())
-
-
 def _union(masks: Iterable[int]) -> int:
     union = 0
     for each in masks:
@@ -218,8 +247,9 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     return {key: tuple(each) for key, each in found.items()}
 
 
-def _run(keys: Iterable[str]) -> Any:
-    """The longest known word at each place."""
-    options = quiet()
-    options.longest_match = True
-    return re2.compile("|".join([*map(re.escape, sorted(keys)), "[a-z0-9]+"]), options)
+def _lengths(words: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """How long the words are that begin with a character, the longest first."""
+    found: dict[str, set[int]] = {}
+    for each in words:
+        found.setdefault(each[0], set()).add(len(each))
+    return {first: tuple(sorted(each, reverse=True)) for first, each in found.items()}

@@ -6,8 +6,7 @@ where a command begins anew. A prohibition that stands alone before a comma ("Ne
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from eunoe.detectors.lexicon import BORDER, COLON, UNUSUAL, Hit, Lexicon, Words
@@ -43,14 +42,18 @@ class Told:
     mention: int
     order: int
     covers: tuple[tuple[int, int], ...]
+    special: int = field(init=False)
+    """All that can make a sentence mean something else than the sum of its words."""
+
+    def __post_init__(self) -> None:
+        special = self.prohibit | self.reported | self.mention
+        for _, covered in self.covers:
+            special |= covered
+        object.__setattr__(self, "special", special)
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """``mask``: the meanings of all ``clauses`` together."""
-
-    mask: int
-    clauses: tuple[int, ...]
+Sentence = tuple[int, tuple[int, ...]]
+"""The meanings of all its clauses together, and of each."""
 
 
 def tokens_of(folded: str, lexicon: Lexicon) -> list[str]:
@@ -67,35 +70,39 @@ def tokens_of(folded: str, lexicon: Lexicon) -> list[str]:
     return tokens if folded.isascii() or not UNUSUAL.search(folded) else lexicon.unspaced(tokens)
 
 
-def sentences(hits: list[Hit], tokens: list[str], words: Words, told: Told) -> list[Sentence]:
-    """Of the tokens of one text and the phrases in it. Sentences without any meaning are left out, so two that stay
-    are neighbours enough."""
-    hits = _uncovered(hits, told)
+def sentences(hits: list[Hit], tokens: list[str], words: Words, present: int, told: Told) -> list[Sentence]:
+    """Of the tokens of one text and the phrases in it; ``present``: the meanings of all of these. Sentences without
+    any meaning are left out, so two that stay are neighbours enough."""
+    special = present & told.special
+    if not special and BORDER not in words and COLON not in words:
+        return [(present, (present,))] if present else []
+    if special:
+        hits = _uncovered(hits, present, told)
+    told_of = special & (told.reported | told.mention)
     found: list[Sentence] = []
     first = at = 0
     ends = [at for at, each in enumerate(tokens) if each in _ENDS and (each != "." or tokens[at - 1] not in _SHORT)]
-    for end in (*ends, len(tokens)):
-        own: list[Hit] = []
+    ends.append(len(tokens))
+    for end in ends:
+        began = at
         while at < len(hits) and hits[at][0] < end:
-            own.append(hits[at])
             at += 1
-        if own:
-            own = _said(own, tokens, first, end, told)
-            clauses = tuple(_clauses(own, words, tokens, first, told.prohibit))
+        if at > began:
+            own = hits[began:at]
+            if told_of:
+                own = _said(own, tokens, first, end, told)
+            clauses = _clauses(own, words, tokens, first, told.prohibit)
             mask = 0
             for each in clauses:
                 mask |= each
             if mask:
-                found.append(Sentence(mask, clauses))
+                found.append((mask, clauses))
         first = end + 1
     return found
 
 
-def _uncovered(hits: list[Hit], told: Told) -> list[Hit]:
+def _uncovered(hits: list[Hit], present: int, told: Told) -> list[Hit]:
     """Without the meanings whose words a longer phrase of another meaning has."""
-    present = 0
-    for _, _, mask in hits:
-        present |= mask
     for cover, covered in told.covers:
         if not (present & cover and present & covered):
             continue
@@ -139,22 +146,24 @@ def _begins(tokens: list[str], at: int, hits: list[Hit], told: Told) -> bool:
     return not any(last == at - 1 and mask & told.mention for _, last, mask in hits)
 
 
-def _clauses(hits: Iterable[Hit], words: Words, tokens: list[str], first: int, prohibit: int) -> Iterator[int]:
+def _clauses(hits: list[Hit], words: Words, tokens: list[str], first: int, prohibit: int) -> tuple[int, ...]:
     """The meanings of each clause that has any.
 
     A clause ends with punctuation and before "and" with a prohibition ("do this and never do that"). A prohibition
     alone before punctuation reaches into the next clause.
     """
+    found: list[int] = []
     mask, last, reaching = 0, first, False
     for began, end, meanings in hits:
-        if BORDER in words[last:began] or COLON in words[last:began]:
-            reaching = mask == mask & prohibit != 0 and (reaching or words[last] in (BORDER, COLON))
+        if began > last and (BORDER in (between := words[last:began]) or COLON in between):
+            reaching = mask == mask & prohibit != 0 and (reaching or words[last] is BORDER or words[last] is COLON)
             if not reaching:
-                yield mask
+                found.append(mask)
                 mask = 0
         elif meanings & prohibit and began > first and tokens[began - 1] in _AND:
-            yield mask
+            found.append(mask)
             mask = 0
         mask |= meanings
-        last = max(end, last)
-    yield mask
+        last = max(last, end)
+    found.append(mask)
+    return tuple(found)

@@ -7,7 +7,7 @@ secret from a word), and, where it is disguised, at its folded form and at what 
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -52,12 +52,18 @@ class _Words:
         for each in self.none:
             if mask & each == each:
                 return False
-        return not self.act or any(
-            sum(clause & turn != 0 for turn in self.turns) % 2 == self.odd
-            for clause in clauses
-            for act in self.act
-            if clause & act == act
-        )
+        return not self.act or any(self._acts(clause) for clause in clauses)
+
+    def _acts(self, clause: int) -> bool:
+        """Whether the act is in the clause, and turned as often as it should be."""
+        for act in self.act:
+            if clause & act == act:
+                turned = self.odd
+                for turn in self.turns:
+                    if clause & turn:
+                        turned = not turned
+                return not turned
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +102,25 @@ class TextDetector:
 
     def examine(self, examined: Examined) -> frozenset[str]:
         """The classes of all rules that hold."""
-        return frozenset(rule_class for _, rule_class in self.holding(examined))
+        return frozenset([each.rule_class for each in self.holding(examined)])
 
-    def holding(self, examined: Examined) -> Iterator[tuple[str, str]]:
-        """Id and class of every rule that holds, possibly more than once; for whoever writes rules."""
+    def holding(self, examined: Examined) -> "list[_Words | _Form]":
+        """Every rule that holds, possibly more than once."""
         book = self._own_words if examined.source_kind in _OWN else self._told_words
         tokens = tokens_of(examined.folded, self._lexicon)
         words = self._lexicon.words(tokens)
-        yield from self._worded(tokens, words, book)
+        found: list[_Words | _Form] = []
+        self._worded(tokens, words, book, found)
         if examined.beside:
-            yield from self._joined(examined, book)
+            self._joined(examined, book, found)
         for text in _forms_of(examined):
             data = text.encode("utf-8", "replace")
             for near in self._near.matching(data):
                 patterns, forms = self._forms_near[near]
                 for at in patterns.matching(data):
                     if next(forms[at].spans(text), None) is not None:
-                        yield forms[at].id, forms[at].rule_class
+                        found.append(forms[at])
+        return found
 
     def redact(self, text: str, rules: frozenset[str]) -> str:
         """Cuts what has a form. Wording has no place of its own: what still holds then is for the caller to see."""
@@ -122,43 +130,37 @@ class TextDetector:
                     text = text[:start] + MARK + text[end:]
         return text
 
-    def _joined(self, examined: Examined, book: "_Book") -> Iterator[tuple[str, str]]:
-        """The rules that hold in a field together with the statement behind or before it."""
+    def _joined(self, examined: Examined, book: "_Book", found: "list[_Words | _Form]") -> None:
+        """Adds the rules that hold in a field together with the statement behind or before it."""
         middle = tokens_of(examined.middle, self._lexicon)
         meant = self._lexicon.words(middle)
         for field in examined.beside:
             tokens = tokens_of(field, self._lexicon)
             words = self._lexicon.words(tokens)
             if any(each is not None and each.keys for each in words):
-                yield from self._worded(tokens + middle + tokens, words + meant + words, book)
+                self._worded(tokens + middle + tokens, words + meant + words, book, found)
 
-    def _worded(self, tokens: list[str], words: Words, book: "_Book") -> Iterator[tuple[str, str]]:
-        """First by the meanings that phrases beginning with these words may have, then by those that are there, and
-        only where a rule is left sentence by sentence."""
-        possible = 0
-        for word in words:
-            if word is not None:
-                possible |= word.mask
-        rules = _left((rule for rarest, rules in book if possible & rarest for rule in rules), possible)
-        if not rules:
-            return
+    def _worded(self, tokens: list[str], words: Words, book: "_Book", found: "list[_Words | _Form]") -> None:
+        """Adds the rules about wording that hold: first by the meanings that are there at all, which in most texts
+        leave none, and only then sentence by sentence."""
         hits = self._lexicon.phrases(words, tokens)
         present = 0
         for _, _, mask in hits:
             present |= mask
-        rules = _left(rules, present)
+        rules = _left(book, present)
         if not rules:
             return
         before: Sentence | None = None
-        for sentence in sentences(hits, tokens, words, self._told):
+        for sentence in sentences(hits, tokens, words, present, self._told):
+            mask, clauses = sentence
             for rule in rules:
-                if rule.holds(sentence.mask, sentence.clauses):
-                    yield rule.id, rule.rule_class
-            if before is not None and sentence.mask & self._back:
-                mask, clauses = before.mask | sentence.mask, before.clauses + sentence.clauses
+                if rule.holds(mask, clauses):
+                    found.append(rule)
+            if before is not None and mask & self._back:
+                both, of_both = before[0] | mask, before[1] + clauses
                 for rule in rules:
-                    if rule.act and rule.holds(mask, clauses):
-                        yield rule.id, rule.rule_class
+                    if rule.act and rule.holds(both, of_both):
+                        found.append(rule)
             before = sentence
 
 
@@ -192,15 +194,24 @@ def _by_rarest(rules: list[_Words]) -> _Book:
     return tuple((rarest, tuple(each)) for rarest, each in found.items())
 
 
-def _left(rules: Iterable[_Words], mask: int) -> list[_Words]:
+def _left(book: _Book, mask: int) -> list[_Words]:
     """Those that may hold somewhere in a text that has these meanings."""
     left: list[_Words] = []
-    for rule in rules:
-        for group in rule.all:
-            if not mask & group:
-                break
-        else:
-            left.append(rule)
+    for rarest, rules in book:
+        if not mask & rarest:
+            continue
+        for rule in rules:
+            for group in rule.all:
+                if not mask & group:
+                    break
+            else:
+                if not rule.act:
+                    left.append(rule)
+                    continue
+                for act in rule.act:
+                    if mask & act == act:
+                        left.append(rule)
+                        break
     return left
 
 
