@@ -17,6 +17,7 @@ from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.readmodels.keys import KeysModel
 from eunoe.readmodels.projector import ProjectorLane
 from eunoe.readmodels.subjects import SubjectsModel
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.principals import secrets_of
@@ -98,9 +99,9 @@ class Author:
         """Fold what was issued so far into the models `keys` and `subjects`, where the keyring finds it."""
         base = self.ground
         for model in (KeysModel(base.redis), SubjectsModel(base.redis)):
-            end = await _written(base.settings.kafka, base.installation.topic(model.source), self.partition)
+            end = await _written(base.settings.brokers, base.installation.topic(model.source), self.partition)
             lane = ProjectorLane(  # type: ignore[misc]  # two models, two kinds of records
-                model, self.partition, installation=base.installation, bootstrap=base.settings.kafka, redis=base.redis
+                model, self.partition, installation=base.installation, bootstrap=base.settings.brokers, redis=base.redis
             )
             await lane.run(until=end)
 
@@ -108,12 +109,10 @@ class Author:
         return self.maker.record(command, CommandId(new_id()))
 
 
-async def _written(bootstrap: str, topic: str, partition: Partition) -> Offset:
+async def _written(bootstrap: Bootstrap, topic: str, partition: Partition) -> Offset:
     """The offset after the last record, committed or not: a commit is answered before its markers lie in every
     partition, so the committed end may still be before what has just been decided."""
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap, isolation_level="read_uncommitted", enable_auto_commit=False
-    )
+    consumer = AIOKafkaConsumer(**connecting(bootstrap), isolation_level="read_uncommitted", enable_auto_commit=False)
     try:
         await consumer.start()
         place = TopicPartition(topic, partition)
@@ -122,10 +121,10 @@ async def _written(bootstrap: str, topic: str, partition: Partition) -> Offset:
         await consumer.stop()
 
 
-async def publish(bootstrap: str, topic: str, partition: int, records: Sequence[bytes]) -> int:
+async def publish(bootstrap: Bootstrap, topic: str, partition: int, records: Sequence[bytes]) -> int:
     """Write ``records`` in order under the tenant's key, in whole batches. Returns the first one's offset."""
     producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap, acks="all", max_batch_size=_BATCH_BYTES, max_request_size=2 * _BATCH_BYTES
+        **connecting(bootstrap), acks="all", max_batch_size=_BATCH_BYTES, max_request_size=2 * _BATCH_BYTES
     )
     await producer.start()
     try:

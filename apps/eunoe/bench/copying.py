@@ -14,6 +14,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from eunoe.bench.pace import Pace
 from eunoe.processors.acquisition import BATCH_BYTES
+from eunoe.runtime.brokers import Bootstrap, connecting
 
 _RETRY_BACKOFF_MS: Final = 10
 _WAIT_MS: Final = 500
@@ -23,7 +24,7 @@ _WAIT_MS: Final = 500
 class Loop:
     """From ``source`` at ``start`` to ``target``, ``batch`` records a transaction."""
 
-    bootstrap: str
+    bootstrap: Bootstrap
     group: str
     source: TopicPartition
     target: TopicPartition
@@ -34,7 +35,7 @@ class Loop:
     async def clients(self) -> AsyncIterator[tuple[AIOKafkaConsumer, AIOKafkaProducer]]:
         """Started; the consumer stands at ``start``."""
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap,
+            **connecting(self.bootstrap),
             group_id=self.group,
             enable_auto_commit=False,
             auto_offset_reset="none",
@@ -42,7 +43,7 @@ class Loop:
             max_partition_fetch_bytes=4 * BATCH_BYTES,
         )
         producer = AIOKafkaProducer(
-            bootstrap_servers=self.bootstrap,
+            **connecting(self.bootstrap),
             transactional_id=self.group,
             retry_backoff_ms=_RETRY_BACKOFF_MS,
             max_batch_size=BATCH_BYTES,

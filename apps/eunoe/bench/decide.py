@@ -66,7 +66,7 @@ class DecideBench:
         lifecycle, events = Topic.LIFECYCLE.value, Topic.EVENTS.value
         names = ["copied", "copied-batches", "agent-out", f"{_MINIMAL}{lifecycle}", f"{_MINIMAL}{events}"]
         names += [f"agent-in-{number}" for number in range(self.sizes.repetitions)]
-        async with topic_admin(self.ground.settings.kafka) as admin:
+        async with topic_admin(self.ground.settings.brokers) as admin:
             for name in names:
                 await admin.create(self._topic(name), 1, 1, _UNCOMPRESSED)
 
@@ -88,7 +88,7 @@ class DecideBench:
 
     async def _publish(self, commands: list[bytes]) -> int:
         events = self.ground.installation.topic(Topic.EVENTS)
-        return await publish(self.ground.settings.kafka, events, self.author.partition, commands)
+        return await publish(self.ground.settings.brokers, events, self.author.partition, commands)
 
     def _subjects(self, repetition: int) -> list[str]:
         return [f"subject-{repetition}-{number}" for number in range(self.sizes.records // EVERY)]
@@ -134,7 +134,7 @@ class DecideBench:
     def _loop(self, target: str, start: int) -> Loop:
         base = self.ground
         return Loop(
-            bootstrap=base.settings.kafka,
+            bootstrap=base.settings.brokers,
             group=self._topic(f"{target}-group"),
             source=TopicPartition(base.installation.topic(Topic.EVENTS), self.author.partition),
             target=TopicPartition(self._topic(target), 0),
@@ -156,7 +156,7 @@ class DecideBench:
 
     async def _agent(self, repetition: int, commands: list[bytes]) -> None:
         source = self._topic(f"agent-in-{repetition}")
-        await publish(self.ground.settings.kafka, source, 0, commands)
+        await publish(self.ground.settings.brokers, source, 0, commands)
         task = {
             "source": source,
             "target": self._topic("agent-out"),

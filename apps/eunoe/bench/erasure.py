@@ -82,7 +82,7 @@ class ErasureBench:
         written: set[tuple[CommandId, Stage]] = set()
         while len(written) < len(requests) * len(Stage) and time.perf_counter() - started < _DEADLINE_S:
             for partition in range(self.ground.installation.partitions):
-                place = (self.ground.settings.kafka, self.ground.installation, Partition(partition))
+                place = (self.ground.settings.brokers, self.ground.installation, Partition(partition))
                 async for record in receipts(*place):
                     body = json.loads(record.body)
                     proof = (CommandId(body["request"]), Stage(body["stage"]))

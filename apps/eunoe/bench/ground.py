@@ -17,6 +17,7 @@ from eunoe.runtime.settings import Settings, load_settings
 from eunoe.schemas.ids import PrincipalName
 from eunoe.stack.choose import choose_stack
 from eunoe.stack.development import AGENT, apply_development, cleaned_quickly, remembered
+from eunoe.stack.external import login_variables
 from eunoe.stack.local import USUAL
 from eunoe.stack.provider import Endpoints
 from eunoe.stack.throwaway import local_stack
@@ -69,6 +70,7 @@ async def prepared(
     """Topics under a fresh prefix, genesis, secrets, policy; taken away again at the end."""
     name = f"bench-{secrets.token_hex(4)}-"
     given = {"EUNOE_KAFKA": where.kafka, "EUNOE_REDIS": where.redis}
+    given |= login_variables(where, environ)
     kept = {key: environ[key] for key in ("EUNOE_DECIDE_BATCH", "EUNOE_PROJECT_BATCH") if key in environ}
     settings = load_settings({**kept, **given})
     settings = replace(
@@ -81,9 +83,9 @@ async def prepared(
     redis = await connect(where.redis)
     try:
         with tempfile.TemporaryDirectory(prefix="bench-", dir=_near(where)) as folder:
-            async with topic_admin(where.kafka) as admin:
+            async with topic_admin(settings.brokers) as admin:
                 await apply_topics(admin, settings.topics, partitions, 1, settings.topic_specs)
-            installation = await open_installation(where.kafka, settings.topics)
+            installation = await open_installation(settings.brokers, settings.topics)
             await bind_redis(redis, installation)
             settings = await apply_development(settings, installation, Path(folder))
             ground = Ground(
@@ -105,7 +107,7 @@ def _near(where: Endpoints) -> Path | None:
 async def _clean(ground: Ground) -> None:
     """Nothing of ours stays in somebody else's stack."""
     prefix = ground.settings.prefix
-    async with topic_admin(ground.settings.kafka) as admin:
+    async with topic_admin(ground.settings.brokers) as admin:
         ours = [name for name in await admin.partition_counts() if name.startswith(prefix)]
         await admin.delete(ours)
     await ground.redis.unlink(f"eunoe:installation:{prefix}")

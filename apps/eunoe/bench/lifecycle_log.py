@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.events import Event
@@ -54,7 +55,7 @@ class _Filling:
 class LifecycleLog:
     """One installation's memory-lifecycle."""
 
-    bootstrap: str
+    bootstrap: Bootstrap
     installation: Installation
     bytes_written: int = field(default=0)
 
@@ -62,7 +63,7 @@ class LifecycleLog:
         """In order within each partition. Returns how many, when the broker has them all."""
         written = 0
         producer = AIOKafkaProducer(
-            bootstrap_servers=self.bootstrap, acks="all", max_batch_size=_BATCH_BYTES, max_request_size=2 * _BATCH_BYTES
+            **connecting(self.bootstrap), acks="all", max_batch_size=_BATCH_BYTES, max_request_size=2 * _BATCH_BYTES
         )
         await producer.start()
         try:

@@ -59,7 +59,7 @@ class Decider:
             partition=partition,
             installation=base.installation,
             acquisition=Acquisition(
-                bootstrap=base.settings.kafka, installation=base.installation, group=group, confirms=_ours
+                bootstrap=base.settings.brokers, installation=base.installation, group=group, confirms=_ours
             ),
             ledger=Ledger(
                 base.redis,

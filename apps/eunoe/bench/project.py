@@ -111,7 +111,7 @@ class ProjectBench:
         base = self.ground
         topic = base.installation.topic(Topic.LIFECYCLE)
         values = [EVENTS.encode(event) for event in events]
-        first = await publish(base.settings.kafka, topic, base.installation.partition_of(TENANT), values)
+        first = await publish(base.settings.brokers, topic, base.installation.partition_of(TENANT), values)
         return Offset(first), Offset(first + len(events))
 
     async def _folded(self, events: Sequence[Event], first: Offset) -> list[Sequence[Operation]]:
@@ -148,7 +148,7 @@ class ProjectBench:
             model,
             prefix.partition,
             installation=base.installation,
-            bootstrap=base.settings.kafka,
+            bootstrap=base.settings.brokers,
             redis=base.redis,
             generation=generation,
             pace=LanePace(batch=self._batch),

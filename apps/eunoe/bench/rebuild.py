@@ -84,7 +84,7 @@ class RebuildBench:
         secret, tenants = secrets.token_bytes(32), ZipfTenants(self.sizes.tenants)
         self.keys = DerivedKeys(log_id=log_id, secret=secret, expires_at=expires_at, closing=False)
         self.events = LifecycleEvents(keys=self.keys, tenants=tenants, seed=self.sizes.seed)
-        self.log = LifecycleLog(self.ground.settings.kafka, self.ground.installation)
+        self.log = LifecycleLog(self.ground.settings.brokers, self.ground.installation)
 
     async def run(self) -> Findings:
         rounds = []

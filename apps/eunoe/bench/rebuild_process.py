@@ -27,6 +27,7 @@ from eunoe.readmodels.rebuild.pacing import Throttle
 from eunoe.readmodels.rebuild.rebuilding import Check, Progress, Rebuild, side_by_side
 from eunoe.readmodels.recall.fold import RecallModel, one_analyser
 from eunoe.readmodels.recall.verifying import RecallCheck
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.installation import Installation, read_installation
 from eunoe.runtime.redis.connect import connect
@@ -115,7 +116,7 @@ class Contender:
         topic = self.installation.topic(Topic.LIFECYCLE)
         places = [TopicPartition(topic, each) for each in range(self.installation.partitions)]
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.settings.kafka,
+            **connecting(self.settings.brokers),
             isolation_level="read_committed",
             enable_auto_commit=False,
             auto_offset_reset="none",
@@ -155,7 +156,7 @@ class Contender:
             self.model,
             partition,
             installation=self.installation,
-            bootstrap=self.settings.kafka,
+            bootstrap=self.settings.brokers,
             redis=self.redis,
             pace=Pace(batch=self.settings.project_batch),
         )
@@ -163,7 +164,7 @@ class Contender:
     async def _ends(self) -> Mapping[int, Offset]:
         topic = self.installation.topic(Topic.LIFECYCLE)
         places = [TopicPartition(topic, each) for each in range(self.installation.partitions)]
-        consumer = AIOKafkaConsumer(bootstrap_servers=self.settings.kafka, isolation_level="read_committed")
+        consumer = AIOKafkaConsumer(**connecting(self.settings.brokers), isolation_level="read_committed")
         try:
             await consumer.start()
             return {place.partition: Offset(end) for place, end in (await consumer.end_offsets(places)).items()}
@@ -205,7 +206,7 @@ class Contender:
             model=self.model,
             redis=self.redis,
             installation=self.installation,
-            bootstrap=self.settings.kafka,
+            bootstrap=self.settings.brokers,
             throttle=Throttle(redis=self.redis, latency=LATENCY_S),
             progress=memory.note,
             tended=self.model if isinstance(self.model, RecallModel) else None,
@@ -215,7 +216,7 @@ class Contender:
 
 async def _run(task: Mapping[str, Any]) -> None:
     settings = load_settings(os.environ)
-    installation = await read_installation(settings.kafka, settings.topics)
+    installation = await read_installation(settings.brokers, settings.topics)
     redis = await connect(settings.redis)
     try:
         await Contender(settings=settings, installation=installation, redis=redis, task=task).run()

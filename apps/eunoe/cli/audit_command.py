@@ -36,8 +36,8 @@ async def _in_force(call: Call) -> "Policy":
     from eunoe.runtime.installation import read_installation
 
     settings = call.settings()
-    installation = await read_installation(settings.kafka, settings.topics)
-    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+    installation = await read_installation(settings.brokers, settings.topics)
+    async with following_control(settings.brokers, installation, settings.control_signers) as follower:
         policy = follower.state.policy
     if policy is None:
         raise click.ClickException("no policy is in force; publish one with `eunoe policy apply FILE`")

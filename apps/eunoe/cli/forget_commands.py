@@ -103,7 +103,7 @@ async def _receipts(call: Call, outcome: "Outcome", tenant: str, until: str, tim
     from eunoe.schemas.receipts import Stage
 
     settings = call.settings()
-    installation = await read_installation(settings.kafka, settings.topics)
+    installation = await read_installation(settings.brokers, settings.topics)
     requests = [each for each in (outcome.command_id, outcome.first_command_id) if each is not None]
     return await receipts_until(settings, installation, TenantId(tenant), requests, Stage(until), timeout)
 

@@ -112,8 +112,8 @@ async def _state(settings: "Settings") -> "ControlState":
     from eunoe.runtime.control import following_control
     from eunoe.runtime.installation import read_installation
 
-    installation = await read_installation(settings.kafka, settings.topics)
-    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+    installation = await read_installation(settings.brokers, settings.topics)
+    async with following_control(settings.brokers, installation, settings.control_signers) as follower:
         return follower.state
 
 
@@ -143,14 +143,14 @@ async def _apply(settings: "Settings", new: "Policy", body: bytes, reason: str |
     if settings.control_key is None:
         raise SettingsError((SettingProblem("EUNOE_CONTROL_KEY", "must name the key that signs control records"),))
     signer = control_signer(settings.control_key)
-    installation = await read_installation(settings.kafka, settings.topics)
-    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+    installation = await read_installation(settings.brokers, settings.topics)
+    async with following_control(settings.brokers, installation, settings.control_signers) as follower:
         if not would_change(follower.state, new):
             return follower.state.in_force(POLICY), False
         if follower.state.policy is not None:
             _check_right(follower, settings)
         state = await publish_control(
-            settings.kafka,
+            settings.brokers,
             follower,
             installation,
             signer=signer,

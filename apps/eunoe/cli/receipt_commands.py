@@ -109,7 +109,7 @@ async def _receipts(call: Call, tenant: str, request: str | None) -> "list[Recei
     from eunoe.schemas.ids import CommandId, TenantId
 
     settings = call.settings()
-    installation = await read_installation(settings.kafka, settings.topics)
+    installation = await read_installation(settings.brokers, settings.topics)
     wanted = None if request is None else CommandId(request)
     return await receipts_of(settings, installation, TenantId(tenant), wanted)
 

@@ -64,7 +64,7 @@ def up(as_json: bool, config: Path | None, no_workers: bool) -> None:
         if not no_workers and endpoints.provider != "compose":  # there, they are services of the compose file
             start_workers(endpoints.directory, config)
     if as_json:
-        click.echo(json.dumps(endpoints.as_json()))
+        click.echo(json.dumps({**endpoints.as_json(), "redis": without_credentials(endpoints.redis)}))
     else:
         _people.print(f"Kafka   {endpoints.kafka}\nRedis   {without_credentials(endpoints.redis)}")
         _people.print(f"from    {endpoints.provider}\nstate   {endpoints.directory}", soft_wrap=True)
@@ -177,9 +177,9 @@ async def _prepare(settings: Settings, directory: Path) -> Settings:
 
 
 async def _apply(settings: Settings, replication: int) -> tuple[TopicsApplied, Installation]:
-    async with topic_admin(settings.kafka) as admin:
+    async with topic_admin(settings.brokers) as admin:
         applied = await apply_topics(admin, settings.topics, settings.partitions, replication, settings.topic_specs)
-    installation = await open_installation(settings.kafka, settings.topics)
+    installation = await open_installation(settings.brokers, settings.topics)
     async with Redis.from_url(settings.redis) as redis:
         await bind_redis(redis, installation)
     return applied, installation

@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from eunoe.crypto.errors import CryptoError
 from eunoe.crypto.keyring import Keyring
 from eunoe.processors.dead_letters import KEY_HEADER, ORIGIN_HEADER, REASON_HEADER, DeadLetter
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.deadline import within
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import ENVELOPES
@@ -35,13 +36,13 @@ class Letter:
 
 
 async def letters_of(
-    bootstrap: str, installation: Installation, keyring: Keyring, command_id: CommandId
+    bootstrap: Bootstrap, installation: Installation, keyring: Keyring, command_id: CommandId
 ) -> tuple[Letter, ...]:
     """The dead letters that claim to be this command, oldest first. Reads the whole topic (14 days). Raises
     `BrokerAway`. Letters that cannot be opened any more are passed over: their key is destroyed, or their record has
     no envelope."""
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connecting(bootstrap),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",

@@ -96,7 +96,7 @@ class Exporting:
         bodies = await self._bodies(held, held.of_generation(generation))
         traces, unreadable = await self._traces(of, held)
         since = Held(tenant=of, person=person, position=held.position)
-        held.learn(await read_on(self.settings.kafka, self.installation, since))
+        held.learn(await read_on(self.settings.brokers, self.installation, since))
         if SubjectRef(subject=person, generation=generation) in held.closed:
             raise ExportRefused(Reason.ERASED.value)
         asked = Asked(
@@ -122,11 +122,11 @@ class Exporting:
 
     async def _held(self, held: Held, outcome: Outcome) -> Held:
         """What the log holds, once the key models have passed all of it: then a key they lack is lost, not late."""
-        await read_on(self.settings.kafka, self.installation, held)
+        await read_on(self.settings.brokers, self.installation, held)
         token = Token.parse(outcome.token)
         reached = Token(log_id=token.log_id, partition=token.partition, position=held.position)
         await wait_until(self.redis, self.installation, subjects.NAME, reached, timeout=self.timeout)
-        source = PartitionSource(self.settings.kafka, self.installation, Topic.KEYS, token.partition, {})
+        source = PartitionSource(self.settings.brokers, self.installation, Topic.KEYS, token.partition, {})
         try:
             await source.start()
             _, end = await source.bounds()
@@ -160,7 +160,7 @@ class Exporting:
     async def _traces(self, tenant: TenantId, held: Held) -> tuple[list[Trace], int]:
         """The reads that gave somebody one of the records; what was asked stays sealed."""
         found = await traces_of(
-            self.settings.kafka,
+            self.settings.brokers,
             self.installation,
             self.keyring,
             TraceQuery(tenant=tenant),

@@ -13,6 +13,7 @@ from eunoe.domain.memory import MemoryState, evolve, touches
 from eunoe.readmodels.errors import CannotApply
 from eunoe.readmodels.history import Stored, entries_of
 from eunoe.readmodels.source import PartitionSource
+from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import BrokerAway
 from eunoe.runtime.installation import Installation
@@ -118,7 +119,7 @@ class Held:
         return (each for each in self.records.values() if ref in each.whom)
 
 
-async def read_on(bootstrap: str, installation: Installation, held: Held) -> Held:
+async def read_on(bootstrap: Bootstrap, installation: Installation, held: Held) -> Held:
     """``held``, folded from its position to what is committed now. Raises `BrokerAway`, `CannotApply`."""
     partition = installation.partition_of(held.tenant)
     source = PartitionSource(bootstrap, installation, Topic.LIFECYCLE, partition, {})

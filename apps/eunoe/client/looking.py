@@ -13,6 +13,7 @@ from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.inspecting import Inspection, Look, Status
 from eunoe.readmodels.recall.record import StoredRecord
 from eunoe.readmodels.subjects import SubjectsReader
+from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.events import SubjectRef
 from eunoe.schemas.ids import MemoryId, Millis, TenantId
@@ -25,7 +26,7 @@ from eunoe.schemas.values import Action, MemoryClass
 class Looking:
     """Looks as the principal of ``reading``. ``kafka``: where traces are kept."""
 
-    kafka: str
+    kafka: Bootstrap
     installation: Installation
     keyring: Keyring
     reading: Reading

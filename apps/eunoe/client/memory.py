@@ -100,12 +100,12 @@ class Memory:
         principal, kek, clock = settings.principal, kek_of(settings), SystemClock()
         secrets = secrets_of(settings, principal)
         async with AsyncExitStack() as closing:
-            installation = await read_installation(settings.kafka, settings.topics)
+            installation = await read_installation(settings.brokers, settings.topics)
             redis = await closing.enter_async_context(
                 awaited_redis(settings.redis, lambda found: bind_redis(found, installation))
             )
             follower = await closing.enter_async_context(
-                following_control(settings.kafka, installation, settings.control_signers)
+                following_control(settings.brokers, installation, settings.control_signers)
             )
             source = RedisKeySource(redis, installation)
             keyring = Keyring(installation.log_id, kek, source, clock.now, CacheLimits(age=settings.key_cache_age))
@@ -123,7 +123,7 @@ class Memory:
             )
             await closing.enter_async_context(producer)
             keys = AccessKeys(keyring, source, producer.ask_key, outcomes)
-            writer = TraceWriter(settings.kafka, installation, keys, meter=meter)
+            writer = TraceWriter(settings.brokers, installation, keys, meter=meter)
             await closing.enter_async_context(writer)
             reading = make_reading(
                 settings,
@@ -143,7 +143,7 @@ class Memory:
                 outcomes=outcomes,
                 keyring=keyring,
                 reading=reading,
-                looking=Looking(kafka=settings.kafka, installation=installation, keyring=keyring, reading=reading),
+                looking=Looking(kafka=settings.brokers, installation=installation, keyring=keyring, reading=reading),
                 reviewing=make_reviewing(reading),
                 exporting=Exporting(
                     settings=settings,
@@ -322,7 +322,7 @@ class Memory:
         """Dead letters that claim to be this command. They prove nothing: nobody authenticated them."""
         if not is_uuid(command_id):
             return ()
-        return await letters_of(self.settings.kafka, self.installation, self.keyring, CommandId(command_id))
+        return await letters_of(self.settings.brokers, self.installation, self.keyring, CommandId(command_id))
 
     async def _check_store(self) -> None:
         """Raises `StoreUnavailable`: then it is not for want of a worker or a right that no key came."""

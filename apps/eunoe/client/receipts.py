@@ -19,7 +19,7 @@ async def receipts_of(
 ) -> list[ReceiptRecord]:
     """The tenant's receipts in order, or those of one request. Raises aiokafka's errors."""
     found: list[ReceiptRecord] = []
-    async for record in receipts(settings.kafka, installation, installation.partition_of(tenant)):
+    async for record in receipts(settings.brokers, installation, installation.partition_of(tenant)):
         statement = json.loads(record.body)
         if statement["tenant"] == tenant and request in (None, statement["request"]):
             found.append(record)

@@ -82,8 +82,8 @@ def switches_in_force(state: ControlState) -> tuple[SwitchInForce, ...]:
 
 async def read_switches(settings: Settings) -> tuple[SwitchInForce, ...]:
     """What is in force now. Raises what reading ``memory-control`` raises."""
-    installation = await read_installation(settings.kafka, settings.topics)
-    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+    installation = await read_installation(settings.brokers, settings.topics)
+    async with following_control(settings.brokers, installation, settings.control_signers) as follower:
         return switches_in_force(follower.state)
 
 
@@ -101,8 +101,8 @@ async def set_switch(
     if not reason.strip():
         raise SwitchRefused(subject.of, NO_REASON)
     signer = control_signer(settings.control_key)
-    installation = await read_installation(settings.kafka, settings.topics)
-    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+    installation = await read_installation(settings.brokers, settings.topics)
+    async with following_control(settings.brokers, installation, settings.control_signers) as follower:
         may_operate(follower, settings, settings.principal, subject)
         before = follower.state.switches.get(subject.of, Switch())
         switch = replace(
@@ -113,7 +113,7 @@ async def set_switch(
             by=settings.principal,
         )
         state = await publish_control(
-            settings.kafka,
+            settings.brokers,
             follower,
             installation,
             signer=signer,

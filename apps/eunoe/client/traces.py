@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from eunoe.crypto.errors import CryptoError
 from eunoe.crypto.keyring import Keyring
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.deadline import within
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import TRACES
@@ -67,7 +68,7 @@ class TraceQuery:
 
 
 async def traces_of(
-    bootstrap: str,
+    bootstrap: Bootstrap,
     installation: Installation,
     keyring: Keyring,
     asked: TraceQuery,
@@ -105,9 +106,9 @@ async def traces_of(
 
 
 async def _each(
-    bootstrap: str, place: TopicPartition, since: Millis | None, take: Callable[[ConsumerRecord], Awaitable[None]]
+    bootstrap: Bootstrap, place: TopicPartition, since: Millis | None, take: Callable[[ConsumerRecord], Awaitable[None]]
 ) -> None:
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False, auto_offset_reset="earliest")
+    consumer = AIOKafkaConsumer(**connecting(bootstrap), enable_auto_commit=False, auto_offset_reset="earliest")
     async with within(TIMEOUT_S, "reading traces"):
         try:
             await consumer.start()

@@ -26,7 +26,7 @@ class ControlSource:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Look]:
         installation = await self.known.read()
-        async with following_control(self.settings.kafka, installation, self.settings.control_signers) as follower:
+        async with following_control(self.settings.brokers, installation, self.settings.control_signers) as follower:
 
             async def look() -> Control:
                 self.known.still(installation)

@@ -35,7 +35,7 @@ class KnownLog:
                 raise self._failed[1]
             if self._found is None or time.monotonic() - self._at > _FRESH_S:
                 try:
-                    self._found = await read_installation(self._settings.kafka, self._settings.topics, _WAIT_S)
+                    self._found = await read_installation(self._settings.brokers, self._settings.topics, _WAIT_S)
                 except (RuntimeFault, KafkaError) as error:
                     self._failed = (time.monotonic(), error)
                     raise

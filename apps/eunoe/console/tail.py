@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.settings import Settings
 
@@ -69,7 +70,7 @@ class Tail(Generic[T]):
 async def reader(settings: Settings) -> AsyncIterator[AIOKafkaConsumer]:
     """A consumer of committed records without a group. Raises aiokafka's errors."""
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=settings.kafka,
+        **connecting(settings.brokers),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from eunoe.operations.byte_places import read_topics
+from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.events import CommandRejected, MemoryAccepted, MemoryQuarantined, PartitionOpened
@@ -29,7 +30,7 @@ class LogFacts:
         return [(tenant, fact, count) for (tenant, fact), count in ordered]
 
 
-async def read_log(bootstrap: str, installation: Installation) -> LogFacts:
+async def read_log(bootstrap: Bootstrap, installation: Installation) -> LogFacts:
     """Everything decided so far."""
     found = LogFacts()
     counts = {installation.topic(Topic.LIFECYCLE): installation.partitions}

@@ -74,7 +74,7 @@ async def run_file(endpoints: Endpoints, lines: Sequence[bytes], *, own: bool, p
     async with prepared(endpoints, own=own) as stand, clients(stand, (AGENT, REVIEWER, OFFICER)) as known:
         report = await _ingest(known, lines, progress)
         parsed = list(_parsed(lines))
-        facts = await read_log(stand.settings.kafka, stand.installation)
+        facts = await read_log(stand.settings.brokers, stand.installation)
         searches = [await _ask(stand, known[AGENT], facts, *each) for each in questions(parsed)]
         looked = await look(stand, (fields for _, fields in parsed), (development_policy_text(),))
         return FileRun(

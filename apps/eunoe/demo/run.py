@@ -83,7 +83,7 @@ async def run_scenario(endpoints: Endpoints, scenario: Scenario, tell: Tell, *, 
 
 async def look(stand: Stand, lines: Iterable[Any], clear: Iterable[str], words: Iterable[str] = ()) -> Looked:
     """The log's facts, and the search for the plaintexts of ``lines`` in everything that was stored."""
-    facts = await read_log(stand.settings.kafka, stand.installation)
+    facts = await read_log(stand.settings.brokers, stand.installation)
     heed_cancellation()
     texts = texts_of(lines, clear, words)
     searched = await search_bytes(stand.where, texts.wanted, facts.sealed)

@@ -27,6 +27,7 @@ from eunoe.schemas.control import POLICY
 from eunoe.schemas.ids import SecretId
 from eunoe.stack.choose import choose_stack
 from eunoe.stack.development import cleaned_quickly, with_development
+from eunoe.stack.external import login_variables
 from eunoe.stack.local import USUAL
 from eunoe.stack.provider import Endpoints
 from eunoe.stack.throwaway import local_stack
@@ -66,17 +67,19 @@ async def prepared(endpoints: Endpoints, *, own: bool, policy: str | None = None
     In somebody else's stack everything is taken away again at the end, and only what is ours is searched.
     """
     prefix = f"demo-{secrets.token_hex(4)}-"
-    settings = load_settings({"EUNOE_KAFKA": endpoints.kafka, "EUNOE_REDIS": endpoints.redis})
+    settings = load_settings(
+        {"EUNOE_KAFKA": endpoints.kafka, "EUNOE_REDIS": endpoints.redis, **login_variables(endpoints, os.environ)}
+    )
     settings = replace(cleaned_quickly(settings), prefix=prefix, group=f"{prefix}eunoe", partitions=_PARTITIONS)
     redis = await connect(endpoints.redis)
     try:
         with tempfile.TemporaryDirectory(prefix="eunoe-demo-") as folder:
-            async with topic_admin(endpoints.kafka) as admin:
+            async with topic_admin(settings.brokers) as admin:
                 await apply_topics(admin, settings.topics, _PARTITIONS, 1, settings.topic_specs)
-            installation = await open_installation(endpoints.kafka, settings.topics)
+            installation = await open_installation(settings.brokers, settings.topics)
             await bind_redis(redis, installation)
             settings = await _in_force(settings, installation, Path(folder), policy)
-            where = _where(endpoints, redis, installation, own)
+            where = _where(settings, endpoints, redis, installation, own)
             try:
                 yield Stand(settings=settings, installation=installation, where=where, own=own)
             finally:
@@ -86,23 +89,23 @@ async def prepared(endpoints: Endpoints, *, own: bool, policy: str | None = None
         await redis.aclose()
 
 
-def _where(endpoints: Endpoints, redis: Redis, installation: Installation, own: bool) -> Where:
+def _where(settings: Settings, endpoints: Endpoints, redis: Redis, installation: Installation, own: bool) -> Where:
     if own:
         folder = endpoints.directory
         return Where(
-            kafka=endpoints.kafka, redis=redis, kafka_folders=(folder / "kafka",), redis_folders=(folder / "redis",)
+            kafka=settings.brokers, redis=redis, kafka_folders=(folder / "kafka",), redis_folders=(folder / "redis",)
         )
     ours = f"eunoe:{installation.log_id}:"
-    return Where(kafka=endpoints.kafka, redis=redis, prefix=installation.names.prefix, keys=f"{ours}*", scratch=ours)
+    return Where(kafka=settings.brokers, redis=redis, prefix=installation.names.prefix, keys=f"{ours}*", scratch=ours)
 
 
 async def _in_force(settings: Settings, installation: Installation, folder: Path, policy: str | None) -> Settings:
     made = create_development_secrets(folder)
     settings = with_development(settings, made)
     body = made.policy if policy is None else with_secrets(policy, folder).encode()
-    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+    async with following_control(settings.brokers, installation, settings.control_signers) as follower:
         await publish_control(
-            settings.kafka,
+            settings.brokers,
             follower,
             installation,
             signer=control_signer(made.control_key),
@@ -131,7 +134,7 @@ def with_secrets(policy: str, folder: Path) -> str:
 
 
 async def _take_away(settings: Settings, installation: Installation, redis: Redis) -> None:
-    async with topic_admin(settings.kafka) as admin:
+    async with topic_admin(settings.brokers) as admin:
         await admin.delete([each for each in await admin.partition_counts() if each.startswith(settings.prefix)])
     await redis.unlink(f"eunoe:installation:{settings.prefix}")
     found = [key async for key in redis.scan_iter(match=f"eunoe:{installation.log_id}:*", count=1_000)]

@@ -9,6 +9,8 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.asyncio import Redis
 
+from eunoe.runtime.brokers import Bootstrap, connecting
+
 _CHUNK: Final = 4 << 20
 _SCAN: Final = 500
 
@@ -22,7 +24,7 @@ class Chunk:
     data: bytes = field(repr=False)
 
 
-async def records(bootstrap: str, counts: Mapping[str, int]) -> AsyncIterator[Chunk]:
+async def records(bootstrap: Bootstrap, counts: Mapping[str, int]) -> AsyncIterator[Chunk]:
     """Key, value and headers of every record in ``counts`` (partitions by topic), decoded from the batches.
 
     Aborted transactions are read too: their bytes lie in the log like any others.
@@ -31,10 +33,10 @@ async def records(bootstrap: str, counts: Mapping[str, int]) -> AsyncIterator[Ch
         yield Chunk(record.topic, f"{record.partition}:{record.offset}", _joined(record))
 
 
-async def read_topics(bootstrap: str, counts: Mapping[str, int], isolation: str) -> AsyncIterator[Any]:
+async def read_topics(bootstrap: Bootstrap, counts: Mapping[str, int], isolation: str) -> AsyncIterator[Any]:
     """aiokafka's ``ConsumerRecord``s from the beginning to the end as it is now, in the order of each partition."""
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connecting(bootstrap),
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         isolation_level=isolation,

@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 
 from eunoe.operations.byte_patterns import LEAST_BYTES, Patterns, Wanted
 from eunoe.operations.byte_places import Chunk, files, records, redis_values
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.kafka import topic_admin
 from eunoe.runtime.lane import heed_cancellation
 
@@ -43,7 +44,7 @@ class Where:
     they cannot be reached, which the findings then say.
     """
 
-    kafka: str
+    kafka: Bootstrap
     redis: Redis
     prefix: str = ""
     topics: frozenset[str] = frozenset()
@@ -211,8 +212,8 @@ async def _planted(where: Where, control: str) -> AsyncIterator[dict[str, int]]:
             await admin.delete([topic])
 
 
-async def _send(bootstrap: str, topic: str, control: str, encoded: bytes, digest: bytes) -> None:
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all")
+async def _send(bootstrap: Bootstrap, topic: str, control: str, encoded: bytes, digest: bytes) -> None:
+    producer = AIOKafkaProducer(**connecting(bootstrap), acks="all")
     await producer.start()
     try:
         headers = [("control", encoded), ("digest", digest)]

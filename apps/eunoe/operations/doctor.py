@@ -24,6 +24,7 @@ from eunoe.processors.shredding.cleaning import cleaning_of, problems_of
 from eunoe.readmodels import history, keys, outcomes, review, subjects
 from eunoe.readmodels.recall.functions import RECALL
 from eunoe.readmodels.recall.keys import MODEL
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import Clock, SystemClock
 from eunoe.runtime.installation import Installation, read_installation
 from eunoe.runtime.kafka import TopicAdmin, TopicMismatch, TopicRefused, check_topics, topic_admin
@@ -65,7 +66,7 @@ class Doctor:
     async def examine(self) -> tuple[Checked, ...]:
         """Every check, in a fixed order. Raises what Kafka and Redis raise, and what a record does that is none."""
         settings, installation = self.settings, self.installation
-        async with topic_admin(settings.kafka) as admin:
+        async with topic_admin(settings.brokers) as admin:
             topics, cleaning = await self._topics(admin)
         positions = await self._positions(keys.NAME)
         key_topic = await read_key_topic(settings, installation)
@@ -132,7 +133,7 @@ class Doctor:
 
     async def _ahead(self) -> AsyncIterator[Finding]:
         todo = "this Redis has seen a later log: restore that log, or flush Redis to fold the one there is"
-        async with _ends(self.settings.kafka) as consumer:
+        async with _ends(self.settings.brokers) as consumer:
             for fold in FOLDS:
                 positions = await self._positions(fold.model)
                 topic = self.installation.topic(fold.topic)
@@ -185,11 +186,9 @@ def _behind(fold: Group, lag: PartitionLag) -> Finding:
 
 
 @asynccontextmanager
-async def _ends(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
+async def _ends(bootstrap: Bootstrap) -> AsyncIterator[AIOKafkaConsumer]:
     """Who is asked where topics end, markers of transactions included: a fold may stand behind the last one."""
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap, isolation_level="read_uncommitted", enable_auto_commit=False
-    )
+    consumer = AIOKafkaConsumer(**connecting(bootstrap), isolation_level="read_uncommitted", enable_auto_commit=False)
     try:
         await consumer.start()
         yield consumer
@@ -200,7 +199,7 @@ async def _ends(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
 @asynccontextmanager
 async def visiting(settings: Settings, clock: Clock | None = None) -> AsyncIterator[Doctor]:
     """Raises what `read_installation` and `connect` raise. ``clock``: the wall clock."""
-    installation = await read_installation(settings.kafka, settings.topics)
+    installation = await read_installation(settings.brokers, settings.topics)
     redis = await connect(settings.redis)
     try:
         yield Doctor(settings=settings, installation=installation, redis=redis, clock=clock or SystemClock())

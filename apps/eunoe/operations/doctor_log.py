@@ -87,14 +87,14 @@ class KeyTopic:
 
 async def read_facts(settings: Settings, installation: Installation) -> Facts:
     facts = Facts()
-    async for record in read_topics(settings.kafka, _partitions(installation, Topic.LIFECYCLE), "read_committed"):
+    async for record in read_topics(settings.brokers, _partitions(installation, Topic.LIFECYCLE), "read_committed"):
         facts.take(Partition(record.partition), Offset(record.offset), EVENTS.decode(record.value))
     return facts
 
 
 async def read_key_topic(settings: Settings, installation: Installation) -> KeyTopic:
     topic = KeyTopic()
-    async for record in read_topics(settings.kafka, _partitions(installation, Topic.KEYS), "read_committed"):
+    async for record in read_topics(settings.brokers, _partitions(installation, Topic.KEYS), "read_committed"):
         key_id = KeyId(bytes(record.key or b"").decode("ascii", "replace"))
         if key_id == HEARTBEAT:
             continue
@@ -110,7 +110,7 @@ async def read_key_topic(settings: Settings, installation: Installation) -> KeyT
 async def read_stages(settings: Settings, installation: Installation) -> dict[Number, dict[Stage, str]]:
     """The claim of each stage that has a receipt, by where the generation was closed."""
     found: dict[Number, dict[Stage, str]] = {}
-    async for record in read_topics(settings.kafka, _partitions(installation, Topic.RECEIPTS), "read_committed"):
+    async for record in read_topics(settings.brokers, _partitions(installation, Topic.RECEIPTS), "read_committed"):
         body = json.loads(RECEIPTS.decode(record.value).body)
         place = (Partition(record.partition), int(body["closed_at_offset"]))
         found.setdefault(place, {})[Stage(body["stage"])] = str(body["claim"])

@@ -29,7 +29,7 @@ async def places_of(
     segments = tuple(each for each in settings.kafka_log_dirs if each.is_dir())
     stored = await _redis_files(settings, redis)
     where = Where(
-        kafka=settings.kafka,
+        kafka=settings.brokers,
         redis=redis,
         prefix=installation.names.prefix,
         topics=frozenset(installation.topic(each) for each in Topic),
@@ -67,7 +67,7 @@ async def sealed_bodies(
     """The sealed body of each record of ``wanted`` as it lies on ``memory-lifecycle``."""
     found: dict[MemoryId, bytes] = {}
     counts = {installation.topic(Topic.LIFECYCLE): installation.partitions}
-    async for record in read_topics(settings.kafka, counts, "read_committed"):
+    async for record in read_topics(settings.brokers, counts, "read_committed"):
         fact: Any = EVENTS.decode(record.value).fact if record.key == tenant.encode() else None
         if isinstance(fact, MemoryAccepted | MemoryQuarantined) and fact.draft.memory_id in wanted:
             found[fact.draft.memory_id] = fact.draft.body

@@ -16,6 +16,7 @@ from eunoe.client.memory import Memory
 from eunoe.processors.attesting.erasure_ledger import RESTORED, RESTORING, SETTLED, Closing, ErasureLedger
 from eunoe.producers.client import Asked
 from eunoe.readmodels import subjects
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.errors import LogFault
 from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
@@ -138,7 +139,7 @@ async def _ahead(settings: Settings, foundation: Foundation, *, empty: bool) -> 
     topic = installation.topic(Topic.LIFECYCLE)
     places = [TopicPartition(topic, each) for each in range(installation.partitions)]
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=settings.kafka, isolation_level="read_uncommitted", enable_auto_commit=False
+        **connecting(settings.brokers), isolation_level="read_uncommitted", enable_auto_commit=False
     )
     try:
         await consumer.start()

@@ -21,6 +21,7 @@ from redis.asyncio import Redis
 
 from eunoe.operations.lag_rules import LagStatus, Sample, Verdict, judge, worst
 from eunoe.readmodels import history, keys, outcomes, review, subjects
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.installation import Installation, read_installation
 from eunoe.runtime.kafka import TopicsUnavailable
 from eunoe.runtime.redis.connect import connect
@@ -248,14 +249,14 @@ class LagMeter:
 async def measuring_lag(settings: Settings) -> AsyncIterator[LagMeter]:
     """Raises what `read_installation` and `connect` raise."""
     async with AsyncExitStack() as closing:
-        installation = await read_installation(settings.kafka, settings.topics)
+        installation = await read_installation(settings.brokers, settings.topics)
         redis = await connect(settings.redis)
         closing.push_async_callback(redis.aclose)
-        admin = AIOKafkaAdminClient(bootstrap_servers=settings.kafka)
+        admin = AIOKafkaAdminClient(**connecting(settings.brokers))
         closing.push_async_callback(admin.close)
         await admin.start()
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=settings.kafka,
+            **connecting(settings.brokers),
             isolation_level="read_committed",
             enable_auto_commit=False,
             auto_offset_reset="earliest",

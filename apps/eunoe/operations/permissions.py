@@ -15,10 +15,14 @@ from eunoe.schemas.topics import Topic
 
 
 class Agent(StrEnum):
-    """Who connects to Kafka."""
+    """Who connects to Kafka, and to Redis."""
 
     PRODUCER = "producer"
+    """Writes commands and waits for outcomes: an import, an agent that only remembers."""
     READER = "reader"
+    """Searches. What it asked is not kept with its traces: the key for that is asked for with a command."""
+    CLIENT = "client"
+    """Both: `eunoe.client.Memory` as most use it, and the command line of whoever is not an operator."""
     DECIDER = "decider"
     PROJECTOR = "projector"
     SHREDDER = "shredder"
@@ -51,6 +55,7 @@ set -e"""
 WRITES: Final = {
     Agent.PRODUCER: (Topic.EVENTS,),
     Agent.READER: (Topic.ACCESS,),
+    Agent.CLIENT: (Topic.EVENTS, Topic.ACCESS),
     Agent.DECIDER: (Topic.EVENTS, Topic.LIFECYCLE, Topic.KEYS, Topic.DEAD_LETTERS),  # events: the sweeper's proposals
     Agent.PROJECTOR: (),
     Agent.SHREDDER: (Topic.KEYS,),
@@ -60,6 +65,7 @@ WRITES: Final = {
 READS: Final = {
     Agent.PRODUCER: (Topic.LIFECYCLE, Topic.CONTROL),
     Agent.READER: (Topic.LIFECYCLE, Topic.CONTROL, Topic.ACCESS),
+    Agent.CLIENT: (Topic.LIFECYCLE, Topic.CONTROL, Topic.ACCESS),
     Agent.DECIDER: (Topic.EVENTS, Topic.LIFECYCLE, Topic.KEYS, Topic.CONTROL),
     Agent.PROJECTOR: (Topic.LIFECYCLE, Topic.KEYS, Topic.CONTROL),
     Agent.SHREDDER: (Topic.LIFECYCLE, Topic.KEYS, Topic.CONTROL),

@@ -23,6 +23,7 @@ from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.rebuild.rebuilding import Check, Progress, Proof, Rebuild, Switched, side_by_side
 from eunoe.readmodels.recall.fold import RecallModel
 from eunoe.readmodels.recall.verifying import QUERIES, RecallCheck
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.control import ControlFollower, following_control, publish_control
 from eunoe.runtime.errors import CallerFault
 from eunoe.runtime.principals import control_signer
@@ -194,7 +195,7 @@ class Rebuilding:
             model=model,
             redis=base.redis,
             installation=base.installation,
-            bootstrap=self.settings.kafka,
+            bootstrap=self.settings.brokers,
             throttle=Throttle(redis=base.redis, rate=wishes.rate, latency=wishes.latency),
             progress=self.telling,
             tended=self.projected.tended,
@@ -221,7 +222,7 @@ class Rebuilding:
             return dict.fromkeys(partitions, wishes.until_offset)
         topic = base.installation.topic(Topic.LIFECYCLE)
         wanted = {TopicPartition(topic, each): int(wishes.until or 0) for each in partitions}
-        consumer = AIOKafkaConsumer(bootstrap_servers=self.settings.kafka, enable_auto_commit=False)
+        consumer = AIOKafkaConsumer(**connecting(self.settings.brokers), enable_auto_commit=False)
         try:
             await consumer.start()
             found = await consumer.offsets_for_times(wanted)
@@ -254,7 +255,7 @@ class Rebuilding:
         """Before anything is filled for hours: whoever cannot record the switch cannot switch."""
         signing = self._signing()
         async with following_control(
-            self.settings.kafka, self.foundation.installation, self.settings.control_signers
+            self.settings.brokers, self.foundation.installation, self.settings.control_signers
         ) as follower:
             self._may(follower, signing.principal)
 
@@ -274,10 +275,10 @@ class Rebuilding:
 
     async def _record(self, changes: Sequence[PartitionGeneration]) -> None:
         settings, base, signing = self.settings, self.foundation, self._signing()
-        async with following_control(settings.kafka, base.installation, settings.control_signers) as follower:
+        async with following_control(settings.brokers, base.installation, settings.control_signers) as follower:
             self._may(follower, signing.principal)
             await publish_control(
-                settings.kafka,
+                settings.brokers,
                 follower,
                 base.installation,
                 signer=signing.signer,

@@ -76,7 +76,7 @@ class Restoring:
             model=projected.model,
             redis=base.redis,
             installation=base.installation,
-            bootstrap=self.settings.kafka,
+            bootstrap=self.settings.brokers,
             throttle=Throttle(redis=base.redis, rate=self.rate),
             progress=tell,
             tended=projected.tended,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import assert_never
 
+from eunoe.runtime.brokers import SecurityProtocol
 from eunoe.stack import places
 from eunoe.stack.compose import ComposeStack, engine_answers, find_compose_file
 from eunoe.stack.errors import Attempt, ProgramMissing, StackUnavailable, UnknownProvider
@@ -72,7 +73,9 @@ def _external(directory: Path, environ: Mapping[str, str]) -> ExternalStack | At
         return Attempt(
             "external", f"{' and '.join(missing)} {verb} not set", "Set both to use a running Kafka and Redis."
         )
-    return ExternalStack(environ["EUNOE_KAFKA"], environ["EUNOE_REDIS"], directory)
+    protocol = environ.get("EUNOE_KAFKA_SECURITY_PROTOCOL", "").upper()
+    login = protocol not in ("", SecurityProtocol.PLAINTEXT)
+    return ExternalStack(environ["EUNOE_KAFKA"], environ["EUNOE_REDIS"], directory, asks_for_login=login)
 
 
 def _compose(directory: Path) -> ComposeStack | Attempt:

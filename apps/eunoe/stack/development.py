@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from eunoe.runtime.brokers import SecurityProtocol
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.installation import Installation
@@ -17,6 +18,7 @@ from eunoe.schemas.topics import QUICK_CLEANING
 SECRETS_FOLDER: Final = "secrets"
 AGENT: Final = "dev-agent"
 _PATHS: Final = ("kek_file", "secrets", "control_key", "attest_key", "export_key", "erasure_ledger")
+_LOGIN_PATHS: Final = ("kafka_password_file", "kafka_ca", "kafka_certificate", "kafka_certificate_key")
 _CLEANING: Final = ("keys_segment", "keys_compaction_lag", "keys_tombstones", "keys_file_delay")
 
 
@@ -52,10 +54,10 @@ async def apply_development(settings: Settings, installation: Installation, fold
     """
     made = create_development_secrets(folder)
     settings = with_development(settings, made)
-    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
+    async with following_control(settings.brokers, installation, settings.control_signers) as follower:
         if follower.state.policy is None and settings.control_key is not None:
             await publish_control(
-                settings.kafka,
+                settings.brokers,
                 follower,
                 installation,
                 signer=control_signer(settings.control_key),
@@ -72,6 +74,7 @@ def remembered(settings: Settings) -> Mapping[str, str | int | list[str]]:
     paths = {name: getattr(settings, name) for name in _PATHS}
     return {
         "kafka": settings.kafka,
+        **_login(settings),
         "redis": settings.redis,
         "prefix": settings.prefix,
         "group": settings.group,
@@ -86,5 +89,18 @@ def remembered(settings: Settings) -> Mapping[str, str | int | list[str]]:
             if settings.kafka_log_dirs
             else {}
         ),
+        **{name: str(path.absolute()) for name, path in paths.items() if path is not None},
+    }
+
+
+def _login(settings: Settings) -> Mapping[str, str]:
+    """How to log in to Kafka, without a password that came from a variable: whoever needs it sets it again."""
+    if settings.kafka_security_protocol is SecurityProtocol.PLAINTEXT:
+        return {}
+    paths = {name: getattr(settings, name) for name in _LOGIN_PATHS}
+    return {
+        "kafka_security_protocol": settings.kafka_security_protocol,
+        "kafka_sasl_mechanism": settings.kafka_sasl_mechanism,
+        **({} if settings.kafka_username is None else {"kafka_username": settings.kafka_username}),
         **{name: str(path.absolute()) for name, path in paths.items() if path is not None},
     }

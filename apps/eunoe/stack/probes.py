@@ -22,9 +22,19 @@ def kafka_answers(bootstrap: str) -> bool:
     return any(_metadata_lists_a_broker(address) for address in bootstrap.split(","))
 
 
+def port_answers(bootstrap: str) -> bool:
+    """Whether one of ``bootstrap`` takes connections: all that can be asked where one has to log in first."""
+    return any(_takes_connections(address) for address in bootstrap.split(","))
+
+
 def redis_answers(url: str) -> bool:
-    """Whether the Redis at ``url`` answers PING, be it with "authenticate first". While it loads, it does not."""
+    """Whether the Redis at ``url`` answers PING, be it with "authenticate first". While it loads, it does not.
+
+    Over TLS it is only asked whether it takes connections.
+    """
     parts = urlsplit(url)
+    if parts.scheme == "rediss":
+        return _takes_connections(f"{parts.hostname}:{parts.port or 6379}")
     try:
         with socket.create_connection((parts.hostname or "127.0.0.1", parts.port or 6379), _TIMEOUT_SECONDS) as peer:
             peer.sendall(_PING)
@@ -40,6 +50,15 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
         if time.monotonic() > deadline:
             return False
         time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _takes_connections(address: str) -> bool:
+    host, _, port = address.strip().rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_SECONDS).close()
+    except (OSError, ValueError):
+        return False
     return True
 
 

@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from redis.asyncio import Redis
 
 from eunoe.readmodels.key_source import RedisKeySource
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.principals import secrets_of
 from eunoe.schemas.commands import RememberMemory
@@ -88,7 +89,7 @@ class Load:
         """The end of each partition of ``topic``, read committed."""
         name = self.platform.installation.topic(topic)
         partitions = [TopicPartition(name, each) for each in range(self.platform.installation.partitions)]
-        consumer = AIOKafkaConsumer(bootstrap_servers=self.around.bootstrap, isolation_level="read_committed")
+        consumer = AIOKafkaConsumer(**connecting(self.around.bootstrap), isolation_level="read_committed")
         await consumer.start()
         try:
             return {each.partition: end for each, end in (await consumer.end_offsets(partitions)).items()}

@@ -26,6 +26,7 @@ from eunoe.processors.ledger.ledger import Ledger
 from eunoe.processors.opening import Opener
 from eunoe.processors.receiving import Receiver
 from eunoe.processors.transaction import Transactions
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
@@ -253,7 +254,7 @@ class Surroundings:
         name = self.installation.topic(topic)
         partitions = [TopicPartition(name, each) for each in range(self.installation.partitions)]
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap, isolation_level="read_committed", auto_offset_reset="earliest"
+            **connecting(self.bootstrap), isolation_level="read_committed", auto_offset_reset="earliest"
         )
         await consumer.start()
         try:
@@ -271,7 +272,7 @@ class Surroundings:
 
     @asynccontextmanager
     async def producer(self) -> AsyncIterator[AIOKafkaProducer]:
-        producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap, acks="all", enable_idempotence=True)
+        producer = AIOKafkaProducer(**connecting(self.bootstrap), acks="all", enable_idempotence=True)
         await producer.start()
         try:
             yield producer

@@ -1,7 +1,8 @@
 """The worker process: a Faust app as the shell around the services (ADR 0003).
 
 Faust gives the lifecycle, signals and web server; it never touches a topic. *Measured*: without ``producer_only`` the
-app joins a leader group; with it and a boot strategy without Kafka it opens no connection of its own.
+app joins a leader group; with it and a boot strategy without Kafka it opens no connection of its own,
+and so it has no login.
 """
 
 import asyncio

@@ -69,17 +69,17 @@ class Attesting:
         base = self.foundation
         settings, installation = base.settings, base.installation
         group = group_of(settings, NAME)
-        async with holding_chain(settings.kafka, installation, partition, self.signer, group) as chain:
+        async with holding_chain(settings.brokers, installation, partition, self.signer, group) as chain:
             lane = ProjectorLane(
                 PendingModel(),
                 partition,
                 installation=installation,
-                bootstrap=settings.kafka,
+                bootstrap=settings.brokers,
                 redis=base.redis,
                 pace=Pace(batch=settings.project_batch),
             )
             attester = Attester(
-                bootstrap=settings.kafka,
+                bootstrap=settings.brokers,
                 installation=installation,
                 partition=partition,
                 redis=base.redis,

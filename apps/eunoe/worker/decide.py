@@ -81,7 +81,7 @@ class Deciding:
             partition=partition,
             installation=base.installation,
             acquisition=Acquisition(
-                bootstrap=base.settings.kafka,
+                bootstrap=base.settings.brokers,
                 installation=base.installation,
                 group=group,
                 confirms=self.service.confirms,

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from eunoe.crypto.kek import KeyEncryptionKey
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.key_source import RedisKeySource
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.clock import Clock, SystemClock
 from eunoe.runtime.installation import Installation, bind_redis, read_installation
 from eunoe.runtime.kek import kek_of
@@ -43,12 +44,12 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
     """Raises what `read_installation`, `connect`, `bind_redis` and `kek_of` raise."""
     kek = kek_of(settings)
     async with AsyncExitStack() as closing:
-        installation = await read_installation(settings.kafka, settings.topics)
+        installation = await read_installation(settings.brokers, settings.topics)
         redis = await connect(settings.redis)
         closing.push_async_callback(redis.aclose)
         await bind_redis(redis, installation)
         ends = AIOKafkaConsumer(
-            bootstrap_servers=settings.kafka, isolation_level="read_committed", enable_auto_commit=False
+            **connecting(settings.brokers), isolation_level="read_committed", enable_auto_commit=False
         )
         closing.push_async_callback(ends.stop)
         await ends.start()

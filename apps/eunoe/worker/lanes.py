@@ -54,7 +54,7 @@ class LaneService:
         self._work = work
         self._meter = meter
         self._lanes = Lanes(
-            settings.kafka,
+            settings.brokers,
             installation.topic(topic),
             group_of(settings, name),
             self._measured,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.processors.attesting.erasure_ledger import Closing, ErasureLedger
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.errors import LogFault
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.codec import EVENTS
@@ -66,7 +67,7 @@ async def missing_of(settings: Settings, foundation: Foundation, closings: Itera
         return ()
     topic = foundation.installation.topic(Topic.LIFECYCLE)
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=settings.kafka,
+        **connecting(settings.brokers),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="none",

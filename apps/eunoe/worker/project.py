@@ -103,7 +103,7 @@ class ProjectedModel:
             self.model if until is None else AsOf(self.model, Offset(until)),
             prefix.partition,
             installation=base.installation,
-            bootstrap=base.settings.kafka,
+            bootstrap=base.settings.brokers,
             redis=base.redis,
             generation=prefix.generation,
             named=True,

@@ -91,5 +91,5 @@ class ControlRules:
 async def following(foundation: Foundation) -> AsyncIterator[ControlRules]:
     """The rules, read to the end of ``memory-control`` as it is now, and followed. Raises `BrokerAway`."""
     settings = foundation.settings
-    async with following_control(settings.kafka, foundation.installation, settings.control_signers) as follower:
+    async with following_control(settings.brokers, foundation.installation, settings.control_signers) as follower:
         yield ControlRules(follower, settings)

@@ -62,7 +62,7 @@ class Shredding:
         base = self.foundation
         settle = await self._settle()
         timeout = base.settings.request_timeout
-        async with kafka_tombstones(base.settings.kafka, base.installation, partition, timeout) as tombstones:
+        async with kafka_tombstones(base.settings.brokers, base.installation, partition, timeout) as tombstones:
             models: tuple[ReadModel[Any], ...] = (DueModel(), DueLettersModel())
             lanes = [self._lane(each, partition) for each in models]
             destroyers = [self._destroyer(each.name, partition, tombstones, settle) for each in models]
@@ -85,7 +85,7 @@ class Shredding:
             now = self.foundation.clock.now()
             if self._checked is None or not 0 <= now - self._checked[0] < _CHECKED_MS:
                 base = self.foundation
-                async with topic_admin(base.settings.kafka) as admin:
+                async with topic_admin(base.settings.brokers) as admin:
                     cleaning = await check_cleaning(admin, base.installation.topic(Topic.KEYS))
                 self._checked = (now, cleaning.settle)
             return self._checked[1]
@@ -96,7 +96,7 @@ class Shredding:
             model,
             partition,
             installation=base.installation,
-            bootstrap=base.settings.kafka,
+            bootstrap=base.settings.brokers,
             redis=base.redis,
             pace=Pace(batch=base.settings.project_batch, poll_ms=_POLL_MS, check_s=_CHECK_S),
         )

@@ -7,6 +7,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.processors.errors import UnreadableEvent
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.errors import SchemaError
@@ -72,10 +73,10 @@ class Answers:
 
 
 @asynccontextmanager
-async def stretch(bootstrap: str, tp: TopicPartition) -> AsyncIterator[Stretch]:
+async def stretch(bootstrap: Bootstrap, tp: TopicPartition) -> AsyncIterator[Stretch]:
     """Of committed records. Raises what aiokafka raises where the broker does not answer."""
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connecting(bootstrap),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="none",

@@ -21,6 +21,7 @@ from eunoe.domain.ledger_state import fold
 from eunoe.processors.errors import KeysLagBehind
 from eunoe.processors.receiving import Receiver
 from eunoe.readmodels.key_source import RedisKeySource
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import WorldFault
@@ -56,7 +57,7 @@ class Simulator:
     Made by `opened_simulator`.
     """
 
-    bootstrap: str
+    bootstrap: Bootstrap
     installation: Installation
     ruling: Ruling
     missing: tuple[str, ...]
@@ -135,19 +136,19 @@ async def opened_simulator(
     """Raises what `read_installation`, `connect`, `check_redis` and `kek_of` raise."""
     kek, clock = kek_of(settings), SystemClock()
     async with AsyncExitStack() as closing:
-        installation = await read_installation(settings.kafka, settings.topics)
+        installation = await read_installation(settings.brokers, settings.topics)
         redis = await connect(settings.redis)
         closing.push_async_callback(redis.aclose)
         await check_redis(redis, installation)
         ends = AIOKafkaConsumer(
-            bootstrap_servers=settings.kafka, isolation_level="read_committed", enable_auto_commit=False
+            **connecting(settings.brokers), isolation_level="read_committed", enable_auto_commit=False
         )
         closing.push_async_callback(ends.stop)
         async with within(_CONNECT_S, "connecting to read the log again"):
             await ends.start()
         verifiers = PolicyVerifiers(policy, settings.secrets)
         yield Simulator(
-            bootstrap=settings.kafka,
+            bootstrap=settings.brokers,
             installation=installation,
             ruling=Ruling(
                 policy=policy,

@@ -20,5 +20,5 @@ async def sweeper_publisher(foundation: Foundation) -> AsyncIterator[Publish]:
     settings, installation = foundation.settings, foundation.installation
     signers = Signers(SWEEPER, secrets_of(settings, SWEEPER))
     envelopes = EnvelopeMaker(installation, signers, foundation.clock, _VALID_MS)
-    async with CommandPublisher(settings.kafka, installation, envelopes, settings.delivery_timeout) as publisher:
+    async with CommandPublisher(settings.brokers, installation, envelopes, settings.delivery_timeout) as publisher:
         yield publisher.publish

@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from eunoe.processors.errors import CommandsLost, NotAMember
 from eunoe.processors.ledger.fold import catch_up
 from eunoe.processors.ledger.ledger import Ledger, Marks
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.ids import Offset, Partition
 from eunoe.schemas.topics import Topic
@@ -53,7 +54,7 @@ class Acquisition:
     """How a partition is acquired. ``group`` names the consumer group and the transactional ids; ``accepted`` are the
     offset ranges (inclusive) that an operator said to go on without."""
 
-    bootstrap: str
+    bootstrap: Bootstrap
     installation: Installation
     group: str
     confirms: Confirms
@@ -80,7 +81,7 @@ class Acquisition:
     async def _caught_up(self, partition: Partition, ledger: Ledger) -> Marks:
         lifecycle = TopicPartition(self.installation.topic(Topic.LIFECYCLE), partition)
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap,
+            **connecting(self.bootstrap),
             isolation_level="read_committed",
             enable_auto_commit=False,
             auto_offset_reset="none",
@@ -109,7 +110,7 @@ class Acquisition:
 
     def _producer(self, partition: Partition) -> AIOKafkaProducer:
         return AIOKafkaProducer(
-            bootstrap_servers=self.bootstrap,
+            **connecting(self.bootstrap),
             transactional_id=f"{self.group}-{partition}",
             transaction_timeout_ms=_TRANSACTION_MS,
             retry_backoff_ms=_RETRY_BACKOFF_MS,
@@ -122,7 +123,7 @@ class Acquisition:
     def _consumer(self) -> AIOKafkaConsumer:
         # The group id only serves to read the group's offsets; partitions are assigned by hand.
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap,
+            **connecting(self.bootstrap),
             group_id=self.group,
             enable_auto_commit=False,
             auto_offset_reset="none",

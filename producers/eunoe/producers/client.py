@@ -82,7 +82,7 @@ class MemoryProducer:
         self._keyring = keyring
         self._keys = KeyRequests(keyring, self.ask_key, outcomes)
         envelopes = EnvelopeMaker(installation, Signers(principal, secrets), self._clock)
-        self._publisher = CommandPublisher(settings.kafka, installation, envelopes, settings.delivery_timeout)
+        self._publisher = CommandPublisher(settings.brokers, installation, envelopes, settings.delivery_timeout)
 
     async def __aenter__(self) -> Self:
         await self._publisher.__aenter__()

@@ -23,6 +23,7 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DayCipher
 from eunoe.producers.errors import KeyRefused
 from eunoe.producers.key_requests import Ask, OutcomeSource
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import BrokerAway, RuntimeFault
 from eunoe.runtime.installation import Installation
@@ -119,7 +120,7 @@ class TraceWriter:
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: Bootstrap,
         installation: Installation,
         keys: AccessKeys,
         *,
@@ -237,7 +238,7 @@ class TraceWriter:
         if self._producer is None:
             # Not idempotent: such a producer never gives a batch up by itself.
             producer = AIOKafkaProducer(
-                bootstrap_servers=self._bootstrap,
+                **connecting(self._bootstrap),
                 acks="all",
                 linger_ms=5,
                 request_timeout_ms=round(self._patience * 1000),

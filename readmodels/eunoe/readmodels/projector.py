@@ -28,6 +28,7 @@ from eunoe.readmodels.errors import (
 from eunoe.readmodels.feed import Chunk, Feeds, Reading
 from eunoe.readmodels.source import PartitionSource, Positioned, Unreadable
 from eunoe.readmodels.steps import steps_of
+from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.redis.errors import WatermarkMismatch
@@ -95,7 +96,7 @@ class ProjectorLane(Generic[R]):
         partition: Partition,
         *,
         installation: Installation,
-        bootstrap: str,
+        bootstrap: Bootstrap,
         redis: Redis,
         generation: int = 1,
         feeds: Feeds | None = None,

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from msgspec import Struct
 
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
 from eunoe.schemas.errors import SchemaError
@@ -73,7 +74,7 @@ class PartitionSource:
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: Bootstrap,
         installation: Installation,
         topic: Topic,
         partition: Partition,
@@ -86,7 +87,7 @@ class PartitionSource:
         self._at: Final = TopicPartition(self.name, partition)
         self._settings: Final = {
             **client_settings,
-            "bootstrap_servers": bootstrap,
+            **connecting(bootstrap),
             "isolation_level": "read_committed",
             "enable_auto_commit": False,
             "auto_offset_reset": "none",

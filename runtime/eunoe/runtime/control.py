@@ -10,6 +10,7 @@ from typing import Final
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from eunoe.crypto.signatures import Ed25519Signer
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.control_state import ControlState, Ignored, after, signers_of
 from eunoe.runtime.deadline import within
@@ -36,7 +37,7 @@ class ControlFollower:
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: Bootstrap,
         installation: Installation,
         signers: tuple[ControlSigner, ...],
         report: Report | None = None,
@@ -46,7 +47,7 @@ class ControlFollower:
         self._report = report or _say
         self._tp = TopicPartition(installation.topic(Topic.CONTROL), 0)
         self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap,
+            **connecting(bootstrap),
             isolation_level="read_committed",
             enable_auto_commit=False,
             auto_offset_reset="earliest",
@@ -125,7 +126,7 @@ def _say(ignored: Ignored) -> None:
 
 @asynccontextmanager
 async def following_control(
-    bootstrap: str, installation: Installation, signers: tuple[ControlSigner, ...], report: Report | None = None
+    bootstrap: Bootstrap, installation: Installation, signers: tuple[ControlSigner, ...], report: Report | None = None
 ) -> AsyncIterator[ControlFollower]:
     """A follower that has read everything there is."""
     follower = ControlFollower(bootstrap, installation, signers, report)
@@ -137,7 +138,7 @@ async def following_control(
 
 
 async def publish_control(
-    bootstrap: str,
+    bootstrap: Bootstrap,
     follower: ControlFollower,
     installation: Installation,
     *,
@@ -169,7 +170,7 @@ async def publish_control(
     fields = {each: getattr(record, each) for each in ControlRecord.__struct_fields__}
     signed = ControlRecord(**(fields | {"signature": signature}))
     async with within(TIMEOUT_SECONDS, "writing to memory-control"):
-        producer = AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", enable_idempotence=True)
+        producer = AIOKafkaProducer(**connecting(bootstrap), acks="all", enable_idempotence=True)
         await producer.start()
         try:
             topic = installation.topic(Topic.CONTROL)

@@ -39,6 +39,22 @@ class BrokerAway(WorldFault):
 
 
 @dataclass(eq=False)
+class LoginRefused(CallerFault):
+    """Kafka answers, and does not let this login in."""
+
+    servers: str
+    username: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        who = "this client" if self.username is None else f"the user {self.username}"
+        return (
+            f"Kafka at {self.servers} does not let {who} in ({self.reason}); look at EUNOE_KAFKA_USERNAME, "
+            "EUNOE_KAFKA_PASSWORD or its file, and EUNOE_KAFKA_SECURITY_PROTOCOL, _SASL_MECHANISM and _CA"
+        )
+
+
+@dataclass(eq=False)
 class NotInstalled(LogFault):
     """There is no genesis record: `eunoe topics apply` has not run for this prefix, or not to its end."""
 

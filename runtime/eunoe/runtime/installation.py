@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import ProducerFenced
+from aiokafka.errors import KafkaConnectionError, ProducerFenced
 from redis.asyncio import Redis
 
+from eunoe.runtime.brokers import Bootstrap, check_login, connecting
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import ForeignLog, MixedLog, NotInstalled, WrongPartitionCount
 from eunoe.schemas.codec import EVENTS
@@ -68,7 +69,7 @@ class Installation:
 
 
 async def read_installation(
-    bootstrap: str, names: TopicNames, timeout_seconds: float = TIMEOUT_SECONDS
+    bootstrap: Bootstrap, names: TopicNames, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> Installation:
     """The installation under ``names``. Waits for the broker at most ``timeout_seconds``.
 
@@ -81,7 +82,7 @@ async def read_installation(
 
 
 async def open_installation(
-    bootstrap: str, names: TopicNames, timeout_seconds: float = TIMEOUT_SECONDS
+    bootstrap: Bootstrap, names: TopicNames, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> Installation:
     """The installation under ``names``, opened now where it was not. The topics exist already.
 
@@ -92,7 +93,7 @@ async def open_installation(
         counts = await _partition_counts(consumer, names)
         lifecycle, count = names.name(Topic.LIFECYCLE), counts[Topic.LIFECYCLE]
         producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap, transactional_id=f"{names.prefix}eunoe-genesis", acks="all"
+            **connecting(bootstrap), transactional_id=f"{names.prefix}eunoe-genesis", acks="all"
         )
         try:
             await producer.start()
@@ -126,9 +127,9 @@ def _bound(installation: Installation) -> str:
 
 
 @asynccontextmanager
-async def _consumer(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
+async def _consumer(bootstrap: Bootstrap) -> AsyncIterator[AIOKafkaConsumer]:
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connecting(bootstrap),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="none",
@@ -136,7 +137,11 @@ async def _consumer(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
         fetch_max_wait_ms=100,
     )
     try:
-        await consumer.start()
+        try:
+            await consumer.start()
+        except KafkaConnectionError:
+            await check_login(bootstrap)
+            raise
         yield consumer
     finally:
         await consumer.stop()

@@ -13,6 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from eunoe.runtime.brokers import Bootstrap, check_login, connecting
 from eunoe.runtime.errors import CallerFault, LogFault, WorldFault
 from eunoe.schemas.topics import SPECS, TopicNames, TopicSpec
 
@@ -138,13 +139,14 @@ class TopicAdmin:
 
 
 @asynccontextmanager
-async def topic_admin(bootstrap: str, **client_settings: Any) -> AsyncIterator[TopicAdmin]:
-    """``client_settings`` go to aiokafka (security_protocol, …). Raises `TopicsUnavailable`."""
-    client = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=_REQUEST_TIMEOUT_MS, **client_settings)
+async def topic_admin(bootstrap: Bootstrap, **client_settings: Any) -> AsyncIterator[TopicAdmin]:
+    """``client_settings`` go to aiokafka. Raises `TopicsUnavailable` or `LoginRefused`."""
+    client = AIOKafkaAdminClient(**connecting(bootstrap), request_timeout_ms=_REQUEST_TIMEOUT_MS, **client_settings)
     try:
         await client.start()
     except KafkaError as error:
         await client.close()
+        await check_login(bootstrap)
         raise TopicsUnavailable(f"Kafka at {bootstrap}: {error}") from error
     try:
         yield TopicAdmin(client)

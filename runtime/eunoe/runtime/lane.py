@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.membership import GroupTimes, Membership
 from eunoe.schemas.ids import Partition
 
@@ -51,7 +52,7 @@ class Lanes:
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: Bootstrap,
         topic: str,
         group: str,
         work: Callable[[Partition], Awaitable[None]],

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.schemas.ids import Offset, Partition
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: Bootstrap,
         topic: str,
         group: str,
         *,
@@ -56,7 +57,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
         self._lost = lost
         times = times or GroupTimes()
         self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap,
+            **connecting(bootstrap),
             group_id=group,
             client_id=f"eunoe-{socket.gethostname()}-{os.getpid()}",
             enable_auto_commit=False,

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import BrokerAway
 from eunoe.runtime.installation import Installation
@@ -103,7 +104,7 @@ class CommandPublisher:
     """
 
     def __init__(
-        self, bootstrap: str, installation: Installation, envelopes: EnvelopeMaker, delivery_timeout_ms: int
+        self, bootstrap: Bootstrap, installation: Installation, envelopes: EnvelopeMaker, delivery_timeout_ms: int
     ) -> None:
         self._installation = installation
         self._topic = installation.topic(Topic.EVENTS)
@@ -111,7 +112,7 @@ class CommandPublisher:
         self._seconds = delivery_timeout_ms / 1000
         self._deadlines = _Deadlines(self._seconds)
         self._producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap,
+            **connecting(bootstrap),
             acks="all",
             enable_idempotence=True,
             linger_ms=_LINGER_MS,

@@ -5,6 +5,7 @@ import binascii
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -53,6 +54,23 @@ def prefix(text: str) -> str:
 def name(text: str) -> str:
     if not is_name(text):
         raise ValueError("must be 1 to 64 of A-Z a-z 0-9 . _ -")
+    return text
+
+
+def one_of(names: type[StrEnum]) -> Callable[[str], StrEnum]:
+    def parse(text: str) -> StrEnum:
+        try:
+            return names(text.upper())
+        except ValueError:
+            raise ValueError(f"must be one of {', '.join(names)}") from None
+
+    return parse
+
+
+def line(text: str) -> str:
+    """A name or password. What was given is not in the error."""
+    if not text or not text.isprintable():
+        raise ValueError("must be one line of text")
     return text
 
 

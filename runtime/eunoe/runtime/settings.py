@@ -2,7 +2,8 @@
 
 Each setting may come from the variable ``EUNOE_<NAME>``, from the file given with ``--config`` (TOML, the same names in
 lower case) or from the file that `eunoe up` wrote, in this order. Everything wrong is reported at once, by setting.
-Keys and secrets are never settings: settings say in which file or variable they are.
+Keys and secrets are never settings: settings say in which file or variable they are. Passwords of Kafka and Redis
+are, and no message or page shows them.
 """
 
 import tomllib
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from eunoe.runtime import setting_values as read
+from eunoe.runtime.brokers import Brokers, Login, SaslMechanism, SecurityProtocol, objections
 from eunoe.runtime.errors import CallerFault
 from eunoe.runtime.setting_values import ControlSigner
 from eunoe.schemas.ids import PrincipalName
@@ -49,8 +51,21 @@ class Settings:
 
     # where
     kafka: str = "127.0.0.1:9092"
+    """Servers; `brokers` is what clients are made with."""
+    kafka_security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    kafka_sasl_mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_512
+    kafka_username: str | None = None
+    kafka_password: str | None = field(default=None, repr=False)
+    kafka_password_file: Path | None = None
+    """Holds the password instead, in one line. Read once, at the start."""
+    kafka_ca: Path | None = None
+    """Certificates (PEM) that may sign the broker's; without it, those of the system."""
+    kafka_certificate: Path | None = None
+    """The client's own, with ``kafka_certificate_key``, where the broker asks for one."""
+    kafka_certificate_key: Path | None = None
     redis: str = field(default="redis://127.0.0.1:6379/0", repr=False)
-    """A single server or any node of a cluster. Never printed: it may hold a password."""
+    """A single server or any node of a cluster: ``rediss://user:password@host:6379/0?ssl_ca_certs=FILE``. Never
+    printed."""
     prefix: str = ""
     """Of topic names; the installation's Redis key carries it too."""
     partitions: int = 16
@@ -112,6 +127,22 @@ class Settings:
     """How Latin text without another hint is stemmed."""
 
     @property
+    def brokers(self) -> Brokers:
+        """Where Kafka is, and as whom to log in."""
+        return Brokers(
+            self.kafka,
+            Login(
+                protocol=self.kafka_security_protocol,
+                mechanism=self.kafka_sasl_mechanism,
+                username=self.kafka_username,
+                password=self.kafka_password,
+                authority=self.kafka_ca,
+                certificate=self.kafka_certificate,
+                key=self.kafka_certificate_key,
+            ),
+        )
+
+    @property
     def topics(self) -> TopicNames:
         return TopicNames(prefix=self.prefix)
 
@@ -131,6 +162,14 @@ class Settings:
 PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
     {
         "kafka": read.servers,
+        "kafka_security_protocol": read.one_of(SecurityProtocol),
+        "kafka_sasl_mechanism": read.one_of(SaslMechanism),
+        "kafka_username": read.line,
+        "kafka_password": read.line,
+        "kafka_password_file": read.path,
+        "kafka_ca": read.path,
+        "kafka_certificate": read.path,
+        "kafka_certificate_key": read.path,
         "redis": read.redis,
         "prefix": read.prefix,
         "partitions": read.count(1, 4096),
@@ -165,6 +204,9 @@ PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
 )
 """How the text of each setting is read: one entry per field of `Settings`."""
 
+LOGIN_SETTINGS: Final = tuple(name for name in PARSERS if name.startswith("kafka_") and name != "kafka_log_dirs")
+"""How to log in to Kafka."""
+
 Given = dict[str, tuple[str, str, Path | None]]
 """By setting: where it was given, its text, and the folder that its relative paths start from."""
 
@@ -181,10 +223,11 @@ def load_settings(environ: Mapping[str, str], config: Path | None = None, fallba
     if config is not None:
         given |= _from_file(config, problems)
     for name in PARSERS:
-        variable = ENVIRONMENT_PREFIX + name.upper()
+        variable = _variable(name)
         if environ.get(variable):
             given[name] = (variable, environ[variable], None)
     values = {name: _value(name, *given[name], problems) for name in given}
+    _read_password(given, values, problems)
     if not problems:
         settings = Settings(**values)
         problems += _together(settings)
@@ -225,6 +268,23 @@ def _value(name: str, where: str, text: str, folder: Path | None, problems: list
     return folder / value if folder is not None and isinstance(value, Path) else value
 
 
+def _read_password(given: Given, values: dict[str, Any], problems: list[SettingProblem]) -> None:
+    """The password out of its file, where there is one."""
+    path = values.get("kafka_password_file")
+    if path is None:
+        return
+    where = given["kafka_password_file"][0]
+    if "kafka_password" in values:
+        problems.append(SettingProblem(where, "is given beside kafka_password; one of them is enough"))
+        return
+    try:
+        values["kafka_password"] = read.line(path.read_text("utf-8").rstrip("\r\n"))
+    except OSError as error:
+        problems.append(SettingProblem(where, f"{path} cannot be read: {error.strerror}"))
+    except ValueError:  # also bytes that are no UTF-8; what the file holds is nobody's business
+        problems.append(SettingProblem(where, f"{path} must hold one line, the password"))
+
+
 def _together(settings: Settings) -> list[SettingProblem]:
     """What two settings say together."""
     problems = []
@@ -233,4 +293,9 @@ def _together(settings: Settings) -> list[SettingProblem]:
     if settings.stuck_after <= _LEAST_STUCK_MS:
         what = f"must be longer than PT{_LEAST_STUCK_MS // 1_000}S: a killed broker takes up to 21 s to be usable again"
         problems.append(SettingProblem("EUNOE_STUCK_AFTER", what))
+    problems += [SettingProblem(_variable(name), what) for name, what in objections(settings.brokers.login)]
     return problems
+
+
+def _variable(name: str) -> str:
+    return ENVIRONMENT_PREFIX + name.upper()

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,15 +17,24 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.admin import CreateAclsRequest
 
+from eunoe.client.memory import Memory
+from eunoe.operations.lag import measuring_lag
 from eunoe.operations.permissions import WRITES, Act, Agent, Kind, grants, principal_of
-from eunoe.runtime.installation import open_installation
+from eunoe.runtime.brokers import SaslMechanism, SecurityProtocol, connecting
+from eunoe.runtime.errors import LoginRefused
+from eunoe.runtime.installation import open_installation, read_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
+from eunoe.runtime.publish import NotSent
 from eunoe.runtime.settings import Settings
+from eunoe.schemas.ids import PrincipalName
 from eunoe.schemas.topics import Topic
 from eunoe.stack.broker import Broker
+from eunoe.stack.development import AGENT, apply_development, cleaned_quickly
 from eunoe.stack.places import cache_directory
 from eunoe.stack.ports import free_ports
 from eunoe.testing.waiting import until
+from eunoe.worker.embedded import running_services
+from eunoe.worker.roles import Role
 
 _KINDS: Final = {Kind.TOPIC: 2, Kind.GROUP: 3, Kind.TRANSACTIONS: 5}
 _ACTS: Final = {Act.READ: 3, Act.WRITE: 4, Act.DESCRIBE: 8, Act.DESCRIBE_CONFIGS: 10}
@@ -44,7 +53,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Settings
     directory = tmp_path_factory.mktemp("guarded")
     client, controller, sasl = free_ports(3)
     (directory / "ports.json").write_text(json.dumps({"client": client, "controller": controller}))
-    settings = Settings(kafka=f"127.0.0.1:{client}", partitions=1)
+    settings = cleaned_quickly(Settings(kafka=f"127.0.0.1:{client}", prefix="guarded-", partitions=1))
     users = " ".join(f'user_{name}="{name}-secret"' for name in (principal_of(settings, each) for each in Agent))
     module = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
     broker = Broker(
@@ -70,8 +79,12 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Settings
 
 @pytest.fixture
 async def applied(guarded: tuple[Settings, str]) -> tuple[Settings, str]:
+    await apply(guarded[0])
+    return guarded
+
+
+async def apply(settings: Settings) -> None:
     """Topics, genesis and every grant of the table. Repeat-safe."""
-    settings, _ = guarded
     async with topic_admin(settings.kafka) as admin:
         await apply_topics(admin, settings.topics, 1, 1, settings.topic_specs)
     await open_installation(settings.kafka, settings.topics)
@@ -85,18 +98,23 @@ async def applied(guarded: tuple[Settings, str]) -> tuple[Settings, str]:
             await client._send_to_controller(request)
     finally:
         await client.close()
-    return guarded
+
+
+def as_agent(settings: Settings, address: str, agent: Agent) -> Settings:
+    """``settings`` of a process that logs in as ``agent``."""
+    name = principal_of(settings, agent)
+    return replace(
+        settings,
+        kafka=address,
+        kafka_security_protocol=SecurityProtocol.SASL_PLAINTEXT,
+        kafka_sasl_mechanism=SaslMechanism.PLAIN,
+        kafka_username=name,
+        kafka_password=f"{name}-secret",
+    )
 
 
 def login(settings: Settings, address: str, agent: Agent) -> dict[str, Any]:
-    name = principal_of(settings, agent)
-    return {
-        "bootstrap_servers": address,
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "PLAIN",
-        "sasl_plain_username": name,
-        "sasl_plain_password": f"{name}-secret",
-    }
+    return connecting(as_agent(settings, address, agent).brokers)
 
 
 @asynccontextmanager
@@ -135,7 +153,7 @@ async def written(settings: Settings, address: str, agent: Agent, topic: Topic) 
 async def test_only_the_decider_may_use_the_deciders_transactions(applied: tuple[Settings, str]) -> None:
     settings, address = applied
     for agent, allowed in ((Agent.DECIDER, True), (Agent.PRODUCER, False), (Agent.ATTESTER, False)):
-        name = f"{settings.group}-decide-0"
+        name = f"{settings.prefix}{settings.group}-decide-0"
         made = AIOKafkaProducer(**login(settings, address, agent), transactional_id=name, acks="all")
         try:
             await made.start()
@@ -161,6 +179,68 @@ async def test_a_producer_reads_no_commands_and_the_decider_does(applied: tuple[
         finally:
             await reader.stop()
         assert done is allowed, agent
+
+
+WRITTEN: Final[dict[str, Any]] = {
+    "tenant": "acme",
+    "agent": "bot",
+    "purposes": ["support"],
+    "visibility": "shared",
+    "kind": "fact",
+    "source": {"kind": "user_explicit", "uri": "crm://tickets/1", "event_ids": ["e-1"]},
+    "ttl": "P30D",
+}
+ASKED: Final[dict[str, Any]] = {"tenant": "acme", "agent": "bot", "purpose": "support"}
+
+
+async def test_a_whole_installation_works_with_a_user_for_each_role(
+    guarded: tuple[Settings, str], redis_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every worker role, a writer, a searcher and an operator, each logged in as itself and allowed no more."""
+    open_to_all, address = guarded
+    bare = replace(open_to_all, redis=redis_url, prefix="whole-")
+    await apply(bare)
+    installation = await open_installation(bare.brokers, bare.topics)
+    settings = replace(await apply_development(bare, installation, tmp_path), principal=PrincipalName(AGENT))
+    roles = {
+        Role.PROJECT: Agent.PROJECTOR,
+        Role.DECIDE: Agent.DECIDER,
+        Role.SHRED: Agent.SHREDDER,
+        Role.ATTEST: Agent.ATTESTER,
+    }
+    async with AsyncExitStack() as running:
+        for role, agent in roles.items():
+            mine = as_agent(settings, address, agent)
+            worker = await running.enter_async_context(running_services(mine, frozenset({role})))
+            await worker.ready()
+        async with Memory.connect(as_agent(settings, address, Agent.CLIENT)) as memory:
+            outcome = await memory.remember("Prefers delivery after 18:00.", **WRITTEN)
+            assert (outcome.kind, outcome.reason) == ("MemoryAccepted", None)
+            found = await memory.search("delivery", **ASKED, after=outcome.token)
+            assert [each.statement for each in found.records] == ["Prefers delivery after 18:00."]
+            writer = memory.reading.tracer.writer
+            assert writer is not None
+            assert await writer.flushed(10.0), "traces are written, too"
+        async with Memory.connect(as_agent(settings, address, Agent.PRODUCER)) as memory:
+            assert (await memory.remember("Lives in Oslo.", **WRITTEN)).kind == outcome.kind
+        async with Memory.connect(as_agent(settings, address, Agent.READER)) as memory:
+            found = await memory.search("delivery", **ASKED)
+            assert [each.statement for each in found.records] == ["Prefers delivery after 18:00."]
+            with pytest.raises(NotSent, match="Authorization"):
+                await memory.remember("Likes tea.", **WRITTEN)
+        async with measuring_lag(as_agent(settings, address, Agent.OPERATOR)) as meter:
+            assert await meter.measure()
+    assert "-secret" not in caplog.text
+
+
+async def test_a_wrong_password_says_who_was_refused_and_not_the_password(applied: tuple[Settings, str]) -> None:
+    settings, address = applied
+    wrong = replace(as_agent(settings, address, Agent.CLIENT), kafka_password="hunter2")
+    with pytest.raises(LoginRefused) as refused:
+        await read_installation(wrong.brokers, wrong.topics)
+    assert f"{settings.group}-client" in str(refused.value)
+    assert "EUNOE_KAFKA_PASSWORD" in str(refused.value)
+    assert "hunter2" not in repr(refused.value) + str(refused.value)
 
 
 def test_a_prefix_of_the_installation_is_one_of_its_groups() -> None:

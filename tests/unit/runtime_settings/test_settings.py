@@ -1,12 +1,16 @@
 """Each error names the setting, all are told at once, and nothing that is wrong is replaced by a default."""
 
 import base64
+import re
 from dataclasses import fields
 from pathlib import Path
+from ssl import SSLContext
 
 import pytest
 
+from eunoe.runtime.brokers import connecting
 from eunoe.runtime.settings import PARSERS, Settings, SettingsError, load_settings
+from eunoe.stack.development import remembered
 
 PUBLIC = base64.b64encode(bytes(range(32))).decode()
 
@@ -102,3 +106,93 @@ def test_a_password_in_the_redis_url_is_not_shown() -> None:
     settings = load_settings({"EUNOE_REDIS": "redis://:hunter2@localhost:6379/0"})
     assert "hunter2" in settings.redis
     assert "hunter2" not in repr(settings)
+
+
+SASL = {
+    "EUNOE_KAFKA_SECURITY_PROTOCOL": "sasl_ssl",
+    "EUNOE_KAFKA_SASL_MECHANISM": "SCRAM-SHA-256",
+    "EUNOE_KAFKA_USERNAME": "eunoe-decider",
+}
+
+
+def test_a_login_is_what_every_client_of_kafka_is_made_with() -> None:
+    settings = load_settings({"EUNOE_KAFKA": "a:1,b:2", "EUNOE_KAFKA_PASSWORD": "hunter2", **SASL})
+    given = connecting(settings.brokers)
+    assert isinstance(given.pop("ssl_context"), SSLContext)
+    assert given == {
+        "bootstrap_servers": "a:1,b:2",
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "sasl_plain_username": "eunoe-decider",
+        "sasl_plain_password": "hunter2",
+    }
+
+
+def test_a_password_of_kafka_is_not_shown() -> None:
+    settings = load_settings({"EUNOE_KAFKA_PASSWORD": "hunter2", **SASL})
+    shown = f"{settings!r} {settings.brokers!r} {settings.brokers} {remembered(settings)}"
+    assert "hunter2" not in shown
+    assert "eunoe-decider" in shown
+
+
+def test_a_password_may_lie_in_a_file_beside_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("hunter2\n")
+    file = tmp_path / "settings.toml"
+    file.write_text('kafka_password_file = "password"\n')
+    assert load_settings(SASL, file).kafka_password == "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("environ", "setting", "problem"),
+    [
+        (SASL, "EUNOE_KAFKA_PASSWORD", "SASL_SSL asks for it"),
+        ({"EUNOE_KAFKA_PASSWORD": "hunter2"}, "EUNOE_KAFKA_PASSWORD", "asks for none"),
+        ({"EUNOE_KAFKA_SECURITY_PROTOCOL": "TLS"}, "EUNOE_KAFKA_SECURITY_PROTOCOL", "SASL_PLAINTEXT, SASL_SSL"),
+        ({"EUNOE_KAFKA_SASL_MECHANISM": "GSSAPI"}, "EUNOE_KAFKA_SASL_MECHANISM", "SCRAM-SHA-512"),
+        ({"EUNOE_KAFKA_PASSWORD": "hun\nter2"}, "EUNOE_KAFKA_PASSWORD", "one line"),
+        ({"EUNOE_KAFKA_CA": "/nowhere/ca.pem"}, "EUNOE_KAFKA_CA", "not TLS"),
+        (
+            {"EUNOE_KAFKA_SECURITY_PROTOCOL": "SSL", "EUNOE_KAFKA_CA": "/nowhere/ca.pem"},
+            "EUNOE_KAFKA_CA",
+            "/nowhere/ca.pem is no file",
+        ),
+        (
+            {**SASL, "EUNOE_KAFKA_PASSWORD_FILE": "/nowhere/password"},
+            "EUNOE_KAFKA_PASSWORD_FILE",
+            "/nowhere/password cannot be read",
+        ),
+        (
+            {**SASL, "EUNOE_KAFKA_PASSWORD_FILE": "/dev/null", "EUNOE_KAFKA_PASSWORD": "hunter2"},
+            "EUNOE_KAFKA_PASSWORD_FILE",
+            "one of them is enough",
+        ),
+        ({**SASL, "EUNOE_KAFKA_PASSWORD_FILE": "/dev/null"}, "EUNOE_KAFKA_PASSWORD_FILE", "must hold one line"),
+    ],
+)
+def test_a_login_that_cannot_work_is_said_at_the_start(environ: dict[str, str], setting: str, problem: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(environ)
+    assert (setting, True) in {(each.setting, problem in each.problem) for each in caught.value.problems}
+    assert "hunter2" not in str(caught.value)
+    assert "ter2" not in str(caught.value)
+
+
+def sources_with(pattern: str) -> set[str]:
+    root = Path(__file__).resolve().parents[3]
+    return {
+        str(file.relative_to(root))
+        for folder in ("schemas", "runtime", "processors", "readmodels", "producers", "apps")
+        for file in (root / folder).rglob("*.py")
+        if re.search(pattern, file.read_text())
+    }
+
+
+def test_no_module_makes_a_client_of_kafka_without_its_login() -> None:
+    assert sources_with("bootstrap_servers") == {"runtime/eunoe/runtime/brokers.py"}
+    # The text alone says where, not as whom: these show it, or have a broker of their own that asks nobody.
+    assert sources_with(r"settings\.kafka\b") == {
+        "apps/eunoe/bench/faust_agent.py",
+        "apps/eunoe/stack/development.py",
+        "apps/eunoe/testing/crashing.py",
+        "apps/eunoe/worker/app.py",
+    }

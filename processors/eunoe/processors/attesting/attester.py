@@ -18,6 +18,7 @@ from eunoe.processors.attesting.key_log import KeyLog, keys_of, read_keys
 from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending, proved
 from eunoe.processors.attesting.redis_files import rewritten
 from eunoe.processors.attesting.segments import SegmentScan, folders_of, scan
+from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
@@ -52,7 +53,7 @@ class Attester:
     """One partition's. ``models``: every read model that serves. ``cache_age`` (ms): how long a reader may hold an
     opened key; ``log_directories``: of the brokers, as far as this machine can see them; ``every``: seconds."""
 
-    bootstrap: str
+    bootstrap: Bootstrap
     installation: Installation
     partition: Partition
     redis: "Redis"

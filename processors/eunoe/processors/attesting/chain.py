@@ -13,6 +13,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from eunoe.crypto.signatures import Ed25519Signer
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import RECEIPTS
 from eunoe.schemas.ids import Offset, Partition, TenantId
@@ -79,11 +80,11 @@ class ReceiptChain:
 
 @asynccontextmanager
 async def holding_chain(
-    bootstrap: str, installation: Installation, partition: Partition, signer: Ed25519Signer, group: str
+    bootstrap: Bootstrap, installation: Installation, partition: Partition, signer: Ed25519Signer, group: str
 ) -> AsyncIterator[ReceiptChain]:
     """The chain, its previous writer fenced, read to its end. Raises aiokafka's errors."""
     producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap,
+        **connecting(bootstrap),
         transactional_id=f"{group}-{partition}",
         acks="all",
         retry_backoff_ms=10,
@@ -101,11 +102,13 @@ async def holding_chain(
             task.cancel()
 
 
-async def receipts(bootstrap: str, installation: Installation, partition: Partition) -> AsyncIterator[ReceiptRecord]:
+async def receipts(
+    bootstrap: Bootstrap, installation: Installation, partition: Partition
+) -> AsyncIterator[ReceiptRecord]:
     """Every receipt of the partition, in order, up to the end as it is now."""
     place = TopicPartition(installation.topic(Topic.RECEIPTS), partition)
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connecting(bootstrap),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",

@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.processors.attesting.pending import Erasure
 from eunoe.processors.shredding.issued import ids_of, record_of
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
@@ -69,7 +70,7 @@ class _Keys:
 
 
 async def keys_of(
-    bootstrap: str, installation: Installation, partition: Partition, erasures: Iterable[Erasure]
+    bootstrap: Bootstrap, installation: Installation, partition: Partition, erasures: Iterable[Erasure]
 ) -> Mapping[Offset, frozenset[KeyId]]:
     """The keys of each erasure, by the offset of its closing event: one pass over the partition's facts."""
     wanted = {(each.tenant, each.subject, each.generation): each for each in erasures}
@@ -84,7 +85,7 @@ async def keys_of(
 
 
 async def read_keys(
-    bootstrap: str, installation: Installation, partition: Partition, asked: frozenset[KeyId]
+    bootstrap: Bootstrap, installation: Installation, partition: Partition, asked: frozenset[KeyId]
 ) -> KeyLog:
     """Everything that the partition of ``memory-keys`` holds of ``asked``, uncommitted records included."""
     values: dict[KeyId, bytes] = {}
@@ -118,9 +119,9 @@ def _wrapped(value: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def _reading(bootstrap: str, isolation: str) -> AsyncIterator[Any]:
+async def _reading(bootstrap: Bootstrap, isolation: str) -> AsyncIterator[Any]:
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **connecting(bootstrap),
         isolation_level=isolation,
         enable_auto_commit=False,
         auto_offset_reset="earliest",

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from aiokafka import AIOKafkaProducer
 
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.ids import KeyId, Offset, Partition
 from eunoe.schemas.keys import HEARTBEAT
@@ -48,11 +49,11 @@ class KafkaTombstones:
 
 @asynccontextmanager
 async def kafka_tombstones(
-    bootstrap: str, installation: Installation, partition: Partition, request_timeout_ms: int = 40_000
+    bootstrap: Bootstrap, installation: Installation, partition: Partition, request_timeout_ms: int = 40_000
 ) -> AsyncIterator[KafkaTombstones]:
     """With a producer of its own. Raises aiokafka's errors."""
     producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap, acks="all", enable_idempotence=True, request_timeout_ms=request_timeout_ms
+        **connecting(bootstrap), acks="all", enable_idempotence=True, request_timeout_ms=request_timeout_ms
     )
     try:
         await producer.start()

@@ -21,6 +21,7 @@ from eunoe.readmodels.rebuild.errors import LogDoesNotReachBack, NotInTime, NotT
 from eunoe.readmodels.rebuild.pacing import Paced, Throttle
 from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.serving import Serving
+from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.generations import NotChanged
 from eunoe.runtime.redis.prefix import Prefix
@@ -104,7 +105,7 @@ class Rebuild:
     model: ReadModel[Any]
     redis: Redis
     installation: Installation
-    bootstrap: str
+    bootstrap: Bootstrap
     throttle: Throttle
     progress: Callable[[Progress], None]
     tended: Tended | None = None
@@ -273,7 +274,7 @@ class Rebuild:
         topic = self.installation.topic(self.model.source)
         places = [TopicPartition(topic, each) for each in partitions]
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap, isolation_level="read_committed", enable_auto_commit=False
+            **connecting(self.bootstrap), isolation_level="read_committed", enable_auto_commit=False
         )
         try:
             await consumer.start()
