@@ -24,6 +24,8 @@ from eunoe.testing.waiting import until
 COMMANDS = 20_000
 """Of the issue; spread over eight tenants in four partitions."""
 PARTITIONS = 4
+PATIENCE = 240.0
+"""Seconds: what is shown here is that it ends, not how fast; the machine may be busy with other tests."""
 
 
 @pytest.fixture
@@ -47,9 +49,9 @@ async def load(platform: Platform) -> AsyncIterator[Load]:
         yield load
 
 
-async def exactly_one_outcome(load: Load, ids: Sequence[CommandId], deadline: float = 40.0) -> list[Event]:
+async def exactly_one_outcome(load: Load, ids: Sequence[CommandId]) -> list[Event]:
     """The facts, once every command has one; fails where one has two."""
-    await until(lambda: load.decided(len(ids)), deadline)
+    await until(lambda: load.decided(len(ids)), PATIENCE)
     events = await load.events()
     outcomes = Counter(each.header.command_id for each in events)
     missing = [each for each in ids if each not in outcomes]
@@ -69,7 +71,7 @@ def gapless(events: Sequence[Event]) -> None:
 
 async def equals_a_single_run(load: Load, reference: str) -> None:
     """The live projections are what one undisturbed fold of the log makes (S6, M79)."""
-    await until(load.projected, 120.0)
+    await until(load.projected, PATIENCE)
     live = await load.contents()
     assert len(live) > 100, "next to nothing was projected"
     assert differences(live, await load.folded_once(reference)) == []
@@ -94,16 +96,16 @@ async def test_workers_killed_in_the_middle_of_twenty_thousand_commands_give_eac
     first = platform.start_worker()
     try:
         ids = await load.remember(COMMANDS)
-        await until(lambda: load.decided(2_000))
+        await until(lambda: load.decided(2_000), PATIENCE)
         second = platform.start_worker()
         try:
-            await until(lambda: load.decided(4_000))
+            await until(lambda: load.decided(4_000), PATIENCE)
             first.kill()  # its transactions are open, its partitions go to the second
-            await until(lambda: load.decided(8_000))
+            await until(lambda: load.decided(8_000), PATIENCE)
             third = platform.start_worker()
             try:
                 second.kill()  # while the third is joining
-                events = await exactly_one_outcome(load, ids, 240.0)
+                events = await exactly_one_outcome(load, ids)
                 gapless(events)
                 assert sum(isinstance(each.fact, MemoryAccepted) for each in events) >= COMMANDS
                 await equals_a_single_run(load, reference)
@@ -122,7 +124,7 @@ async def test_redis_flushed_while_running_judges_nothing_on_an_empty_ledger(
     """S25: in the middle of a batch the whole of Redis goes; all of it comes back from the log."""
     with platform.start_worker():
         ids = await load.remember(3_000)
-        await until(lambda: load.decided(500))
+        await until(lambda: load.decided(500), PATIENCE)
         lost = await load.flush(redis_client)
         assert lost > 0, "there was nothing to lose"
         ids += await load.correct(500)
@@ -141,10 +143,10 @@ async def test_a_worker_that_sleeps_through_the_loss_of_its_partitions_changes_n
     sleeper = platform.start_worker()
     try:
         ids = await load.remember(2_000)
-        await until(lambda: load.decided(300))
+        await until(lambda: load.decided(300), PATIENCE)
         sleeper.pause()
         with platform.start_worker() as owner:
-            await until(lambda: load.decided(len(ids)), 90.0)
+            await until(lambda: load.decided(len(ids)), PATIENCE)
             ids += await load.remember(1_000)
             sleeper.resume()
             events = await exactly_one_outcome(load, ids)

@@ -13,6 +13,7 @@ from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.runtime.brokers import connecting
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.principals import secrets_of
+from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.commands import RememberMemory
 from eunoe.schemas.events import Event, MemoryAccepted
 from eunoe.schemas.ids import CommandId, LogId, PrincipalName, Pseudonym, TenantId
@@ -35,12 +36,14 @@ _AGENT: Final = PrincipalName("dev-agent")
 
 @dataclass(slots=True)
 class Load:
-    """``subjects``: for each tenant, its client side and two subjects with keys."""
+    """``subjects``: for each tenant, its client side and two subjects with keys. ``follower`` reads what is decided."""
 
     platform: Platform
     around: Surroundings
     producer: AIOKafkaProducer
     subjects: Sequence[tuple[TestTenant, Sequence[Pseudonym]]]
+    follower: AIOKafkaConsumer
+    _accepted: int = 0
     remembered: list[RememberMemory] = field(default_factory=list)
 
     async def remember(self, count: int) -> list[CommandId]:
@@ -76,14 +79,11 @@ class Load:
         return await self.around.events()
 
     async def decided(self, count: int) -> bool:
-        """Whether so many records of this load were accepted. Cheap: it looks at offsets, an upper bound first."""
-        if await self._length() < count:
-            return False
-        facts = [each.fact for each in await self.events()]
-        return sum(isinstance(each, MemoryAccepted) for each in facts) >= count
-
-    async def _length(self) -> int:
-        return sum((await self.ends(Topic.LIFECYCLE)).values())
+        """Whether so many records of this load were accepted. Each call reads on from where the last ended."""
+        while self._accepted < count and (found := await self.follower.getmany(timeout_ms=50)):
+            facts = [EVENTS.decode(each.value or b"").fact for records in found.values() for each in records]
+            self._accepted += sum(isinstance(each, MemoryAccepted) for each in facts)
+        return self._accepted >= count
 
     async def ends(self, topic: Topic) -> Mapping[int, int]:
         """The end of each partition of ``topic``, read committed."""
@@ -152,7 +152,24 @@ async def published(platform: Platform, tenants: Sequence[TenantId], subjects: i
                 for name in tenants:
                     tenant = TestTenant(around, producer, name)
                     made.append((tenant, [await tenant.subject(f"customer-{n}") for n in range(subjects)]))
-            yield Load(platform, around, producer, made)
+            async with _following(around) as follower:
+                yield Load(platform, around, producer, made, follower)
+
+
+@asynccontextmanager
+async def _following(around: Surroundings) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of all that is decided, from the start."""
+    installation = around.installation
+    topic = installation.topic(Topic.LIFECYCLE)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=around.bootstrap, isolation_level="read_committed", auto_offset_reset="earliest"
+    )
+    try:
+        await consumer.start()
+        consumer.assign([TopicPartition(topic, each) for each in range(installation.partitions)])
+        yield consumer
+    finally:
+        await consumer.stop()
 
 
 async def flush_installation(redis: Redis, log_id: LogId) -> int:

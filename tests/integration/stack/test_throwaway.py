@@ -11,7 +11,8 @@ import pytest
 from eunoe.stack.probes import kafka_answers, redis_answers, wait_until
 
 OWNER = """
-import json, sys, time
+import json, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have told them to ignore it
 from eunoe.stack.throwaway import local_stack
 with local_stack() as stack:
     print(json.dumps(stack.endpoints.as_json()), flush=True)
