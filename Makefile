@@ -19,10 +19,11 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/eunoe demo
 
-# Everything that takes seconds to a few minutes, on a real Kafka and a real Redis.
-# A test that fails is run once more and reported as such: on two busy cores a client library now and then hangs.
+# Everything that takes seconds to a few minutes, on real Kafkas and Redises: three processes with one of each, for a
+# test mostly waits. A test that fails is run once more and reported as such: on two busy cores a client library now and
+# then hangs.
 test: setup
-	$(PYTEST) -m 'not long' --reruns 1
+	$(PYTEST) -m 'not long' --reruns 1 --numprocesses 3 --dist worksteal
 
 # What takes long: soaks, and crashes in the middle of many commands.
 test-long: setup

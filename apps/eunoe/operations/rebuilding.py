@@ -131,20 +131,22 @@ class Rebuilding:
         The way back is not for everybody to take away: it needs the right to operate, as the switch did.
         """
         await self._check_right()
-        found = await self.places.generations()
-        prefixes = [prefix.of(number) for prefix, each in found.items() if (number := getattr(each, role)) is not None]
-        prefixes += await self.places.left()
-        if not prefixes:
-            raise NoSuchGeneration(self.places.model, f"there is no generation that is {BUILT[role]}")
-        return await self._removed(prefixes)
+        async with leased(self.foundation.redis, self.places.prefix(0)):
+            found = (await self.places.generations()).items()
+            prefixes = [prefix.of(number) for prefix, each in found if (number := getattr(each, role)) is not None]
+            prefixes += await self.places.left()
+            if not prefixes:
+                raise NoSuchGeneration(self.places.model, f"there is no generation that is {BUILT[role]}")
+            return await self._removed(prefixes)
 
     async def remove_frozen(self, number: int) -> RebuildReport:
         """Retire a generation as of then."""
-        found = await self.places.generations()
-        prefixes = [prefix.of(number) for prefix, each in found.items() if number in each.frozen]
-        if not prefixes:
-            raise NoSuchGeneration(self.places.model, f"generation {number} is none as of then")
-        return await self._removed(prefixes)
+        async with leased(self.foundation.redis, self.places.prefix(0)):
+            found = await self.places.generations()
+            prefixes = [prefix.of(number) for prefix, each in found.items() if number in each.frozen]
+            if not prefixes:
+                raise NoSuchGeneration(self.places.model, f"generation {number} is none as of then")
+            return await self._removed(prefixes)
 
     @asynccontextmanager
     async def aside(self, partition: Partition) -> AsyncIterator[int]:
@@ -175,8 +177,7 @@ class Rebuilding:
         return rows
 
     async def _removed(self, prefixes: Sequence[Prefix]) -> RebuildReport:
-        async with leased(self.foundation.redis, self.places.prefix(0)):
-            gone = await self.places.remove(prefixes)
+        gone = await self.places.remove(prefixes)
         return RebuildReport(model=self.places.model, removed=tuple(prefixes), keys=gone)
 
     async def _made(self, wishes: Wishes) -> Rebuild:
@@ -234,19 +235,20 @@ class Rebuilding:
         }
 
     async def _changes(self, prefixes: Sequence[Prefix], proofs: Sequence[Proof]) -> Sequence[PartitionGeneration]:
+        """What is recorded: the proved content, and where nothing was proved what there is at this moment."""
         proved = {each.partition: each.content for each in proofs}
         found = []
         for prefix in prefixes:
-            content = proved.get(prefix.partition)
+            content = proved.get(prefix.partition) or await content_of(self.foundation.redis, prefix)
             was = (await self.places.store.of(prefix)).serving
             found.append(
                 PartitionGeneration(
                     partition=prefix.partition,
                     generation=prefix.generation,
                     was=was,
-                    position=Offset(0) if content is None else content.position,
-                    digest="" if content is None else content.digest,
-                    items=0 if content is None else content.items,
+                    position=Offset(content.position),
+                    digest=content.digest,
+                    items=content.items,
                 )
             )
         return found

@@ -124,6 +124,27 @@ async def test_a_changed_item_is_named_with_its_field(log: Log) -> None:
     assert len(await differences(log.redis, one, other, functions_of(model), 2)) == 2
 
 
+async def test_what_was_only_written_meanwhile_is_no_difference(log: Log) -> None:
+    """The live one moves on between the two looks; the one that is built follows when it is asked to."""
+    model = HistoryModel()
+    await log.write(*story())
+    await log.fold(model)
+    await log.fold(model, generation=2)
+    one, other = log.prefix(model.name), log.prefix(model.name, 2)
+    await log.redis.hset(other.key("extra"), "field", "value")
+    await log.write(event(100, sample_accepted(sample_draft(memory_id=memory("late")))))
+    await log.fold(model)
+    found = await differences(log.redis, one, other, functions_of(model), 10)
+    assert "extra" in {each.key for each in found}
+    assert len(found) > 1
+
+    async def meet() -> None:
+        await log.fold(model, generation=2)
+
+    found = await differences(log.redis, one, other, functions_of(model), 10, meet)
+    assert [(each.key, each.how) for each in found] == [("extra", "additional")]
+
+
 async def test_keys_filled_after_compaction_have_the_same_digest(log: Log) -> None:
     """What compaction took away (the destroyed key and its tombstone) is nothing that counts."""
     model, log_id = KeysModel(log.redis), log.installation.log_id

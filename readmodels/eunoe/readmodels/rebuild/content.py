@@ -1,6 +1,6 @@
 """What a generation holds, as a digest and item by item (``digest.lua`` says what counts)."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ NOTHING: Final = "0" * 36
 _SCAN: Final = 1_000
 _ASKED: Final = 100
 """Keys whose items are asked for in one call."""
+_LOOKS: Final = 3
 _SUM: Final = 1 << 48
 
 
@@ -71,27 +72,53 @@ def recounted(items: Mapping[Item, bytes], position: Offset) -> Content:
     return Content(position=position, digest="".join(f"{each % _SUM:012x}" for each in sums), items=len(items))
 
 
+async def _nothing() -> None:
+    """They stand still."""
+
+
 async def differences(
-    redis: Redis, live: Prefix, built: Prefix, functions: LoadedFunctions, most: int
+    redis: Redis,
+    live: Prefix,
+    built: Prefix,
+    functions: LoadedFunctions,
+    most: int,
+    meet: Callable[[], Awaitable[None]] = _nothing,
 ) -> Sequence[Difference]:
-    """At most ``most`` items that differ. Those that differ at the first look are looked at once more."""
+    """At most ``most`` items that differ, and went on differing when they were looked at again.
+
+    ``meet`` brings both to one offset, as far as that can be had beside writers: it is awaited before each other look,
+    so that what was only written meanwhile is not taken for a difference. Holds the names of all items in memory.
+    """
     here, there = await items_of(redis, live, functions), await items_of(redis, built, functions)
     suspect = sorted(
         {key for key, _ in here.keys() ^ there.keys()}
         | {item[0] for item in here.keys() & there.keys() if here[item] != there[item]}
     )
+    del here, there
     found: list[Difference] = []
     for first in range(0, len(suspect), _ASKED):
-        asked = suspect[first : first + _ASKED]
-        mine = await _weighed(redis, live, functions, asked)
-        theirs = await _weighed(redis, built, functions, asked)
-        for item in sorted(mine.keys() | theirs.keys()):
-            if mine.get(item) != theirs.get(item):
-                how = "missing" if item not in theirs else "additional" if item not in mine else "different"
-                found.append(Difference(key=item[0], field=item[1], how=how))
+        differing = await _differing(redis, live, built, functions, suspect[first : first + _ASKED])
+        for _ in range(_LOOKS):
+            if differing:
+                await meet()
+                again = await _differing(redis, live, built, functions, sorted({each.key for each in differing}))
+                differing = [each for each in again if each in differing]
+        found += differing
         if len(found) >= most:
             break
     return found[:most]
+
+
+async def _differing(
+    redis: Redis, live: Prefix, built: Prefix, functions: LoadedFunctions, keys: Sequence[str]
+) -> list[Difference]:
+    mine, theirs = await _weighed(redis, live, functions, keys), await _weighed(redis, built, functions, keys)
+    found = []
+    for item in sorted(mine.keys() | theirs.keys()):
+        if mine.get(item) != theirs.get(item):
+            how = "missing" if item not in theirs else "additional" if item not in mine else "different"
+            found.append(Difference(key=item[0], field=item[1], how=how))
+    return found
 
 
 async def _keys(redis: Redis, prefix: Prefix) -> AsyncIterator[list[bytes]]:

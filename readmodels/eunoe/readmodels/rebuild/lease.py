@@ -9,12 +9,14 @@ from typing import Final
 from redis.asyncio import Redis
 
 from eunoe.readmodels.rebuild.errors import AlreadyRebuilding
-from eunoe.readmodels.store import text
 from eunoe.runtime.redis.prefix import Prefix
 
 LEASE_MS: Final = 4_000
 _RENEW_S: Final = 1.0
 _LOOK_S: Final = 0.2
+_KEEP: Final = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0"
+_END: Final = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
+"""Asked and done at one moment: a lease that has run out meanwhile may be somebody else's."""
 
 
 @asynccontextmanager
@@ -31,13 +33,11 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
         nonlocal lost
         while True:
             await asyncio.sleep(_RENEW_S)
-            found = await redis.get(key)
-            if found is None or text(found) != token:
+            if not await redis.eval(_KEEP, 1, key, token, str(LEASE_MS)):
                 lost = True
                 if holder is not None:
                     holder.cancel()
                 return
-            await redis.pexpire(key, LEASE_MS)
 
     task = asyncio.create_task(renew())
     try:
@@ -49,9 +49,7 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        found = await redis.get(key)
-        if found is not None and text(found) == token:
-            await redis.delete(key)
+        await redis.eval(_END, 1, key, token)
 
 
 async def _take(redis: Redis, prefix: Prefix, key: str, token: str) -> None:

@@ -5,6 +5,7 @@ called again; readers notice nothing until the switch, and nothing of it but the
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ T = TypeVar("T")
 
 AT_ONCE: Final = 4
 """Partitions filled side by side."""
+_MEETING_S: Final = 5.0
 _TOLD: Final = 10
 _PAUSE_S: Final = 0.1
 _REPORT_S: Final = 0.25
@@ -211,7 +213,13 @@ class Rebuild:
             problem = f"the generation that serves is at {here.position}, the one that was built at {there.position}"
             raise NotInTime(model, partition, f"{problem}, and they do not meet: are workers running?")
         assert self.model.functions is not None
-        found = await differences(self.redis, live, built, self.model.functions, _TOLD)
+
+        async def meet() -> None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_MEETING_S):
+                    await self._fold(built, (await content_of(self.redis, live)).position)
+
+        found = await differences(self.redis, live, built, self.model.functions, _TOLD, meet)
         raise NotTheSame(model, partition, here.position, (here.items, there.items), found)
 
     async def _start(self, prefix: Prefix, start: Offset, from_log_start: bool) -> None:
