@@ -180,7 +180,7 @@ class SearchBench:
         for query in self._queries(-1)[:_WARM_UP]:
             await reader.search(asked, query, limit=LIMIT, ranking=passes)
         seconds = []
-        async with calls_of(self.ground.redis, "fcall", ours=self.ground.ours) as calls:
+        async with calls_of(self.ground.redis, "fcall_ro", ours=self.ground.ours) as calls:
             for query in queries:
                 started = time.perf_counter()
                 await reader.search(asked, query, limit=LIMIT, ranking=passes)

@@ -22,7 +22,10 @@ class Agent(StrEnum):
     READER = "reader"
     """Searches. What it asked is not kept with its traces: the key for that is asked for with a command."""
     CLIENT = "client"
-    """Both: `eunoe.client.Memory` as most use it, and the command line of whoever is not an operator."""
+    """Both: `eunoe.client.Memory` as most use it."""
+    OFFICER = "officer"
+    """The command line of those who review, forget, export and hold: also receipts, and the log that an export is
+    made from."""
     DECIDER = "decider"
     PROJECTOR = "projector"
     SHREDDER = "shredder"
@@ -56,6 +59,7 @@ WRITES: Final = {
     Agent.PRODUCER: (Topic.EVENTS,),
     Agent.READER: (Topic.ACCESS,),
     Agent.CLIENT: (Topic.EVENTS, Topic.ACCESS),
+    Agent.OFFICER: (Topic.EVENTS, Topic.ACCESS),
     Agent.DECIDER: (Topic.EVENTS, Topic.LIFECYCLE, Topic.KEYS, Topic.DEAD_LETTERS),  # events: the sweeper's proposals
     Agent.PROJECTOR: (),
     Agent.SHREDDER: (Topic.KEYS,),
@@ -66,6 +70,10 @@ READS: Final = {
     Agent.PRODUCER: (Topic.LIFECYCLE, Topic.CONTROL),
     Agent.READER: (Topic.LIFECYCLE, Topic.CONTROL, Topic.ACCESS),
     Agent.CLIENT: (Topic.LIFECYCLE, Topic.CONTROL, Topic.ACCESS),
+    Agent.OFFICER: (
+        *(Topic.LIFECYCLE, Topic.CONTROL, Topic.ACCESS),
+        *(Topic.KEYS, Topic.RECEIPTS, Topic.DEAD_LETTERS),
+    ),
     Agent.DECIDER: (Topic.EVENTS, Topic.LIFECYCLE, Topic.KEYS, Topic.CONTROL),
     Agent.PROJECTOR: (Topic.LIFECYCLE, Topic.KEYS, Topic.CONTROL),
     Agent.SHREDDER: (Topic.LIFECYCLE, Topic.KEYS, Topic.CONTROL),

@@ -222,6 +222,7 @@ class ProjectorLane(Generic[R]):
         found = await self._reading.begins_log(start, end)
         if found != self._log_id:
             raise NotThisLog(self._topic, self._partition, self._log_id, found)
+        await self._watermark.prepare()
         self._reading.seek(position)
         self._position = position
 

@@ -109,8 +109,11 @@ async def open_installation(
 
 
 async def bind_redis(redis: Redis, installation: Installation) -> None:
-    """Ties this Redis to the log, or finds it tied already. Raises `ForeignLog` where it is tied to another one."""
-    await redis.set(_bound(installation), installation.log_id, nx=True)
+    """Ties this Redis to the log, or finds it tied already. Raises `ForeignLog` where it is tied to another one,
+    and redis' NoPermissionError where it is tied to none and this user may not do it: a worker will."""
+    # Looked at first: most users of Redis may not write it.
+    if await redis.get(_bound(installation)) is None:
+        await redis.set(_bound(installation), installation.log_id, nx=True)
     await check_redis(redis, installation)
 
 

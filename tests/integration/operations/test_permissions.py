@@ -1,9 +1,9 @@
 """The table of permissions on a broker with an authorizer: what a role may not do is refused, what it may is done."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,17 +16,22 @@ from aiokafka.errors import (
     TransactionalIdAuthorizationFailed,
 )
 from aiokafka.protocol.admin import CreateAclsRequest
+from redis.asyncio import Redis
+from redis.exceptions import NoPermissionError
 
 from eunoe.client.memory import Memory
+from eunoe.client.receipts import receipts_until
 from eunoe.operations.lag import measuring_lag
 from eunoe.operations.permissions import WRITES, Act, Agent, Kind, grants, principal_of
+from eunoe.operations.store_permissions import rules
 from eunoe.runtime.brokers import SaslMechanism, SecurityProtocol, connecting
 from eunoe.runtime.errors import LoginRefused
-from eunoe.runtime.installation import open_installation, read_installation
+from eunoe.runtime.installation import Installation, open_installation, read_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
 from eunoe.runtime.publish import NotSent
 from eunoe.runtime.settings import Settings
-from eunoe.schemas.ids import PrincipalName
+from eunoe.schemas.ids import PrincipalName, TenantId
+from eunoe.schemas.receipts import Stage
 from eunoe.schemas.topics import Topic
 from eunoe.stack.broker import Broker
 from eunoe.stack.development import AGENT, apply_development, cleaned_quickly
@@ -100,6 +105,39 @@ async def apply(settings: Settings) -> None:
         await client.close()
 
 
+@dataclass
+class RedisUsers:
+    """Users in the Redis of the tests, gone afterwards. ``group``: what their names start with."""
+
+    admin: Redis
+    made: list[str] = field(default_factory=list)
+
+    async def apply(self, settings: Settings) -> None:
+        for agent in Agent:
+            name = principal_of(settings, agent)
+            self.made.append(name)
+            given = ("reset", "on", f">{name}-secret", *rules(agent).split())
+            await self.admin.execute_command("ACL", "SETUSER", name, *given)  # type: ignore[no-untyped-call]
+        await self.admin.acl_log_reset()
+
+    async def refused(self) -> list[str]:
+        """What was refused to them until now."""
+        log = await self.admin.acl_log()
+        ours = (each for each in log if each["username"] in self.made)
+        return [f"{each['username']}: {each['reason']} {each['object']}" for each in ours]
+
+
+@pytest.fixture
+async def redis_users(redis_url: str) -> AsyncIterator[RedisUsers]:
+    async with Redis.from_url(redis_url, decode_responses=True) as admin:
+        users = RedisUsers(admin)
+        try:
+            yield users
+        finally:
+            if users.made:
+                await admin.acl_deluser(*users.made)
+
+
 def as_agent(settings: Settings, address: str, agent: Agent) -> Settings:
     """``settings`` of a process that logs in as ``agent``."""
     name = principal_of(settings, agent)
@@ -110,6 +148,7 @@ def as_agent(settings: Settings, address: str, agent: Agent) -> Settings:
         kafka_sasl_mechanism=SaslMechanism.PLAIN,
         kafka_username=name,
         kafka_password=f"{name}-secret",
+        redis=settings.redis.replace("://", f"://{name}:{name}-secret@"),
     )
 
 
@@ -189,17 +228,23 @@ WRITTEN: Final[dict[str, Any]] = {
     "kind": "fact",
     "source": {"kind": "user_explicit", "uri": "crm://tickets/1", "event_ids": ["e-1"]},
     "ttl": "P30D",
+    "subject": "anna",
 }
-ASKED: Final[dict[str, Any]] = {"tenant": "acme", "agent": "bot", "purpose": "support"}
+ASKED: Final[dict[str, Any]] = {"tenant": "acme", "agent": "bot", "purpose": "support", "subject": "anna"}
 
 
 async def test_a_whole_installation_works_with_a_user_for_each_role(
-    guarded: tuple[Settings, str], redis_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    guarded: tuple[Settings, str],
+    redis_url: str,
+    redis_users: RedisUsers,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Every worker role, a writer, a searcher and an operator, each logged in as itself and allowed no more."""
     open_to_all, address = guarded
     bare = replace(open_to_all, redis=redis_url, prefix="whole-")
     await apply(bare)
+    await redis_users.apply(bare)
     installation = await open_installation(bare.brokers, bare.topics)
     settings = replace(await apply_development(bare, installation, tmp_path), principal=PrincipalName(AGENT))
     roles = {
@@ -228,9 +273,67 @@ async def test_a_whole_installation_works_with_a_user_for_each_role(
             assert [each.statement for each in found.records] == ["Prefers delivery after 18:00."]
             with pytest.raises(NotSent, match="Authorization"):
                 await memory.remember("Likes tea.", **WRITTEN)
+        await forgotten(as_agent(settings, address, Agent.OFFICER))
         async with measuring_lag(as_agent(settings, address, Agent.OPERATOR)) as meter:
             assert await meter.measure()
+        assert await redis_users.refused() == [], "what the work needs, the users may"
+        await only_what_is_theirs(installation, lambda agent: as_agent(settings, address, agent).redis)
     assert "-secret" not in caplog.text
+
+
+async def forgotten(settings: Settings) -> None:
+    """A person's keys are destroyed and that is proved: the shredder's and the attester's work."""
+    async with Memory.connect(settings, principal="dev-officer") as officer:
+        asked = await officer.forget_subject("anna", tenant="acme")
+        found = await receipts_until(
+            settings, officer.installation, TenantId("acme"), [asked.command_id], Stage.COMPACTED, 60.0
+        )
+    assert Stage.COMPACTED.value in [json.loads(each.body)["stage"] for each in found]
+
+
+async def only_what_is_theirs(installation: Installation, url: Callable[[Agent], str]) -> None:
+    """In Redis: by agent, what each may do with a key of a model, asked with commands that do what they say."""
+
+    prefix = f"eunoe:{installation.log_id}:{{{{p0}}}}:{{}}"
+
+    async def may(agent: Agent, command: str, model: str) -> bool:
+        async with Redis.from_url(url(agent)) as redis:
+            try:
+                await redis.execute_command(*command.format(prefix.format(model)).split())  # type: ignore[no-untyped-call]
+            except NoPermissionError:
+                return False
+            return True
+
+    reads, writes, scan = "HGETALL {}:g1:hash", "HSET {}:g9:hash field value", "SCAN 0"
+    load = "FUNCTION LOAD #!lua"
+    asked = {
+        (Agent.READER, reads, "recall"): True,
+        (Agent.READER, writes, "recall"): False,
+        (Agent.READER, reads, "review"): False,
+        (Agent.READER, scan, "recall"): False,
+        (Agent.CLIENT, reads, "review"): True,
+        (Agent.CLIENT, writes, "outcomes"): False,
+        (Agent.CLIENT, "FCALL any 1 {}:g1:watermark", "recall"): False,
+        (Agent.CLIENT, load, ""): False,
+        (Agent.PRODUCER, reads, "recall"): False,
+        (Agent.PRODUCER, reads, "outcomes"): True,
+        (Agent.PROJECTOR, writes, "recall"): True,
+        (Agent.PROJECTOR, reads, "ledger"): False,
+        (Agent.PROJECTOR, "HGETALL {}:g1:watermark", "ledger"): True,
+        (Agent.PROJECTOR, "HSET {}:g1:watermark position 9", "ledger"): False,
+        (Agent.PROJECTOR, "FLUSHALL", ""): False,
+        (Agent.PROJECTOR, "FUNCTION FLUSH", ""): False,
+        (Agent.DECIDER, writes, "ledger"): True,
+        (Agent.DECIDER, writes, "recall"): False,
+        (Agent.DECIDER, reads, "recall"): False,
+        (Agent.SHREDDER, writes, "keys"): False,
+        (Agent.SHREDDER, writes, "shred"): True,
+        (Agent.ATTESTER, writes, "recall"): False,
+        (Agent.OPERATOR, reads, "ledger"): True,
+        (Agent.OPERATOR, writes, "ledger"): False,
+        (Agent.OPERATOR, scan, ""): True,
+    }
+    assert {each: await may(*each) for each in asked} == asked
 
 
 async def test_a_wrong_password_says_who_was_refused_and_not_the_password(applied: tuple[Settings, str]) -> None:

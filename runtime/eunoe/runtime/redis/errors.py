@@ -45,3 +45,14 @@ class SlotMoving(ProjectionError, ResponseError):
 
     def __str__(self) -> str:
         return "the partition is being moved to another Redis node"
+
+
+@dataclass(eq=False)
+class LibraryMissing(ProjectionError):
+    """This Redis has not got the Functions of this version, and this user may not load them, so that none can put its
+    own in their place. Blame: world. What to do: a worker of this version that projects loads them at its start."""
+
+    library: str
+
+    def __str__(self) -> str:
+        return f"Redis has no library {self.library}: a worker of this version, which may load it, has not run here yet"

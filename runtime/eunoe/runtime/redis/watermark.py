@@ -73,6 +73,10 @@ class Watermark:
                 raise WatermarkMismatch(self._key, step.start, int(answer[1]))
         return steps[-1].to
 
+    async def prepare(self) -> None:
+        """Load the Functions where they are missing: readers call them, and may not load them."""
+        await self._functions.ensure(self._redis)
+
     async def _send(self, steps: Sequence[Step]) -> list[Any]:
         pipeline = self._redis.pipeline(transaction=False)
         for step in steps:
