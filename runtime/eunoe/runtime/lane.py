@@ -104,10 +104,14 @@ class Lanes:
             try:
                 await self._work(partition)
             except LaneStalled as stalled:
+                heed_cancellation()
                 log.error("%s partition %d stalled: %s", self._name, partition, stalled)
                 self._status[partition] = LaneStatus(LaneState.STALLED, str(stalled), restarts)
                 return
             except Exception as error:
+                # A library may turn a cancellation into an error of its own (seen: aiokafka while its broker was away).
+                # A lane that began again then would run on beside its partition's new owner, for ever.
+                heed_cancellation()
                 if asyncio.get_running_loop().time() - started > _LONGEST_PAUSE_S:
                     restarts = 0
                 restarts += 1
@@ -115,6 +119,7 @@ class Lanes:
                 log.warning("%s partition %d: %s; starting again", self._name, partition, problem)
                 log.debug("lane failure", exc_info=error)
                 self._status[partition] = LaneStatus(LaneState.WAITING, problem, restarts)
+            heed_cancellation()
             await asyncio.sleep(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(restarts, 10)))
 
 
