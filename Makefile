@@ -6,7 +6,7 @@ PYTEST := $(BIN)/pytest
 # Made anew when the dependencies change; an editable install sees every other change by itself.
 STAMP := .venv/.installed
 
-.PHONY: setup demo test test-long check unit integration bench clean
+.PHONY: setup demo test test-long check unit integration bench chaos clean
 .DEFAULT_GOAL := test
 
 setup: $(STAMP)
@@ -45,6 +45,11 @@ check: setup
 NAME ?= all
 bench: setup
 	$(BIN)/eunoe bench $(NAME)
+
+# Does to a stack of its own what production does, and checks what must hold (docs/chaos.md): under five minutes, or with
+# LONG=1 about an hour. make chaos SEED=7
+chaos: setup
+	$(BIN)/python -m eunoe.testing.chaos $(if $(SEED),--seed $(SEED)) $(if $(LONG),--long)
 
 # Stops the stack started from here, then removes what was made here. Downloads in the user's cache stay.
 clean:

@@ -153,7 +153,7 @@ class LagMeter:
         places = [TopicPartition(topic, number) for number in range(self.installation.partitions)]
         name = f"{self.settings.prefix}{self.settings.group}-{group.name}"
         committed = await self._committed(name, places)
-        owners = await self._owners(name)
+        owners = await owners_of(self.admin, name)
         ends = await self.consumer.end_offsets(places)
         stored = {place: await self._stored(group, place.partition) for place in places}
         now = time.monotonic()
@@ -192,22 +192,6 @@ class LagMeter:
         offsets = {place: found[place].offset if place in found else -1 for place in places}
         return {place: None if offset < 0 else offset for place, offset in offsets.items()}
 
-    async def _owners(self, group: str) -> Mapping[int, str] | None:
-        """Client by partition, of a group that is settled; None while it rebalances."""
-        owners: dict[int, str] = {}
-        for response in await self.admin.describe_consumer_groups([group]):
-            for _, _, state, _, _, members, *_ in response.groups:
-                if state not in ("Stable", "Empty", "Dead"):
-                    return None
-                for member in members:
-                    client_id, assignment = member[1], member[4]
-                    if not assignment:
-                        continue
-                    decoded = ConsumerProtocolMemberAssignment.decode(assignment)
-                    for _, partitions in decoded.assignment:
-                        owners |= dict.fromkeys(partitions, client_id)
-        return owners
-
     async def _stored(self, group: Group, partition: int) -> int | None:
         model = Prefix(self.installation.log_id, Partition(partition), group.model)
         prefix = await GenerationStore(self.redis).serving(model)
@@ -243,6 +227,23 @@ class LagMeter:
             )
             for place in waiting
         }
+
+
+async def owners_of(admin: AIOKafkaAdminClient, group: str) -> Mapping[int, str] | None:
+    """Client by partition, of a group that is settled; None while it rebalances. Raises `KafkaError`."""
+    owners: dict[int, str] = {}
+    for response in await admin.describe_consumer_groups([group]):
+        for _, _, state, _, _, members, *_ in response.groups:
+            if state not in ("Stable", "Empty", "Dead"):
+                return None
+            for member in members:
+                client_id, assignment = member[1], member[4]
+                if not assignment:
+                    continue
+                decoded = ConsumerProtocolMemberAssignment.decode(assignment)
+                for _, partitions in decoded.assignment:
+                    owners |= dict.fromkeys(partitions, client_id)
+    return owners
 
 
 @asynccontextmanager

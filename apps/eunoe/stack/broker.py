@@ -68,10 +68,12 @@ class Broker(Service):
 
     ``cache`` holds the downloaded jars; ``extra`` settings win over the ones above. ``file_delete_delay_ms`` is how
     long a removed segment stays on disk as ``*.deleted``: 60 s by default in Kafka, and erasure has to wait for it.
+    ``advertised_port``: of a proxy on loopback. Whoever asks the broker on its port ``proxied`` is told to come through
+    that one; `address`, and the broker itself, stay direct.
     """
 
     name = "kafka"
-    port_names = ("client", "controller")
+    port_names: tuple[str, ...] = ("client", "controller")
     start_seconds = 90.0
     stop_seconds = 20.0
 
@@ -83,11 +85,15 @@ class Broker(Service):
         file_delete_delay_ms: int = 1_000,
         heap: str = "512m",
         extra: Mapping[str, str] = MappingProxyType({}),
+        advertised_port: int | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         super().__init__(directory, environ)
         self._cache = cache
         self._heap = heap
+        self._advertised_port = advertised_port
+        if advertised_port is not None:
+            self.port_names = (*self.port_names, "proxied")
         self._extra = {"log.segment.delete.delay.ms": str(file_delete_delay_ms), **extra}
 
     @property
@@ -134,8 +140,15 @@ class Broker(Service):
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{client}",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "log.dirs": str(data),
-            **self._extra,
         }
+        if self._advertised_port is not None:
+            proxied = {
+                "listeners": f"PROXIED://127.0.0.1:{ports_by_name['proxied']}",
+                "advertised.listeners": f"PROXIED://127.0.0.1:{self._advertised_port}",
+                "listener.security.protocol.map": "PROXIED:PLAINTEXT",
+            }
+            settings |= {name: f"{settings[name]},{more}" for name, more in proxied.items()}
+        settings |= self._extra
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
     def _format(self, ports_by_name: Mapping[str, int]) -> None:

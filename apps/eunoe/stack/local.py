@@ -26,6 +26,8 @@ class LocalOptions:
     heap: str = "512m"
     broker_settings: tuple[tuple[str, str], ...] = ()
     """Names and values for server.properties, winning over what `Broker` sets."""
+    advertised_port: int | None = None
+    """Of a proxy before the broker (see `Broker`)."""
 
 
 USUAL = LocalOptions()
@@ -48,6 +50,7 @@ class LocalStack:
             file_delete_delay_ms=options.file_delete_delay_ms,
             heap=options.heap,
             extra=dict(options.broker_settings),
+            advertised_port=options.advertised_port,
             environ=environ,
         )
 

@@ -1,15 +1,18 @@
 """A whole installation for tests: topics, development policy and secrets, settings, and workers as real processes."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from eunoe.runtime.installation import Installation, bind_redis, open_installation
@@ -46,14 +49,23 @@ class Platform:
         }
         return {**os.environ, **given, **lanes}
 
-    def start_worker(self, roles: str = "decide,project", *arguments: str) -> "WorkerProcess":
-        return WorkerProcess(self, roles, arguments)
+    def start_worker(
+        self, roles: str = "decide,project", *arguments: str, environ: Mapping[str, str] = MappingProxyType({})
+    ) -> "WorkerProcess":
+        """``environ``: variables beside those of `environ`."""
+        return WorkerProcess(self, roles, arguments, environ)
 
 
 class WorkerProcess:
     """`eunoe worker` as anybody runs it. Killed at the end of a ``with`` block."""
 
-    def __init__(self, platform: Platform, roles: str, arguments: Sequence[str]) -> None:
+    def __init__(
+        self,
+        platform: Platform,
+        roles: str,
+        arguments: Sequence[str],
+        environ: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         (self.port,) = free_ports(1)
         self.log = platform.directory / f"worker-{self.port}.log"
         with self.log.open("wb") as log:
@@ -62,7 +74,7 @@ class WorkerProcess:
                     *(sys.executable, "-m", "eunoe.cli.main", "worker", "--roles", roles),
                     *("--http-port", str(self.port), *arguments),
                 ],
-                env=platform.environ,
+                env={**platform.environ, **environ},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -74,6 +86,11 @@ class WorkerProcess:
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def code(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self._process.poll()
 
     def page(self, name: str) -> str:
         """One of its web pages. Raises OSError where it does not answer or answers with an error."""
@@ -87,15 +104,25 @@ class WorkerProcess:
             return False
         return True
 
+    def problems(self) -> list[str]:
+        """What keeps it from being ready, as it says itself; empty where it does not answer, too."""
+        try:
+            self.page("readyz")
+        except urllib.error.HTTPError as not_ready:
+            return [str(each) for each in json.loads(not_ready.read())["problems"]]
+        except OSError:
+            pass
+        return []
+
     def kill(self) -> None:
         """SIGKILL, and wait for its end."""
         self._process.kill()
         self._process.wait(_STOP_S)
 
-    def stop(self) -> int:
-        """SIGTERM; the exit code."""
+    def stop(self, seconds: float = _STOP_S) -> int:
+        """SIGTERM; the exit code. Raises `subprocess.TimeoutExpired`, and then it still runs."""
         self._process.terminate()
-        return self._process.wait(_STOP_S)
+        return self._process.wait(seconds)
 
     def pause(self) -> None:
         self._process.send_signal(signal.SIGSTOP)

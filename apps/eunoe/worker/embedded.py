@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from eunoe.processors.dead_letters import BadRecordLimit
-from eunoe.runtime.metrics import CONTROL_OFFSET, NOT_READY, SILENT, Meter
+from eunoe.runtime.metrics import CONTROL_OFFSET, NOT_READY, SILENT, TASKS, Meter
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
@@ -80,6 +80,7 @@ class RunningServices:
 
     def readings(self) -> Iterable[Reading]:
         yield CONTROL_OFFSET, (), self.rules.offset
+        yield TASKS, (), len(asyncio.all_tasks())
         failed = Counter(each.item for each in self.failing())
         for item in sorted({*self.items, *failed}):
             yield NOT_READY, (item.value,), failed[item]

@@ -87,6 +87,12 @@ NOT_READY: Final = Metric(
     act="Any above 0 for a minute: /readyz of that worker names the places and says why",
     labels=("item",),
 )
+TASKS: Final = Metric(
+    name="eunoe_tasks",
+    kind=Kind.GAUGE,
+    counts="Unfinished asyncio tasks of the process: a few for each service and partition",
+    act="Rising while the number of partitions stays: something is started and never ended; restart the worker",
+)
 LAG: Final = Metric(
     name="eunoe_consumer_lag_offsets",
     kind=Kind.GAUGE,
@@ -266,6 +272,7 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             LANES,
             JOINS,
             NOT_READY,
+            TASKS,
             LAG,
             LAG_SECONDS,
             UNMOVED_SECONDS,
