@@ -104,14 +104,18 @@ class Lanes:
             try:
                 await self._work(partition)
             except LaneStalled as stalled:
-                heed_cancellation()
+                if self._taken(partition):
+                    return
                 log.error("%s partition %d stalled: %s", self._name, partition, stalled)
                 self._status[partition] = LaneStatus(LaneState.STALLED, str(stalled), restarts)
                 return
-            except Exception as error:
-                # A library may turn a cancellation into an error of its own (seen: aiokafka while its broker was away).
-                # A lane that began again then would run on beside its partition's new owner, for ever.
-                heed_cancellation()
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_ours(error):
+                    raise
+                # What a lane runs may make an error of its cancellation (seen, with the broker away). Begun again
+                # it would run on beside its partition's new owner, for ever.
+                if self._taken(partition):
+                    return
                 if asyncio.get_running_loop().time() - started > _LONGEST_PAUSE_S:
                     restarts = 0
                 restarts += 1
@@ -119,11 +123,25 @@ class Lanes:
                 log.warning("%s partition %d: %s; starting again", self._name, partition, problem)
                 log.debug("lane failure", exc_info=error)
                 self._status[partition] = LaneStatus(LaneState.WAITING, problem, restarts)
-            heed_cancellation()
+            if self._taken(partition):
+                return
             await asyncio.sleep(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(restarts, 10)))
 
+    def _taken(self, partition: Partition) -> bool:
+        """Whether the running lane is not the partition's any more: it was revoked, and may have a new lane by now.
 
-def _problem(error: Exception) -> str:
+        Not asked of `asyncio.Task.cancelling`: on Python 3.11 an `asyncio.TaskGroup` that failed leaves that raised.
+        """
+        return self._tasks.get(partition) is not asyncio.current_task()
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether it is the running task's own cancellation, and not one that a library raised out of something else."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _problem(error: BaseException) -> str:
     """The error without its text, unless it is one of ours: a library may quote what it was given."""
     ours = type(error).__module__.startswith("eunoe.")
     return f"{type(error).__name__}: {error}" if ours else type(error).__name__

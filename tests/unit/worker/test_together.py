@@ -1,4 +1,4 @@
-"""Decider and sweeper of one partition live and die together."""
+"""Loops of one lane: what ends one ends the others, and a cancellation stays one."""
 
 import asyncio
 
@@ -8,55 +8,65 @@ from eunoe.runtime.lane import LaneStalled
 from eunoe.worker.together import together
 
 
-class Fails(Exception):
-    pass
+async def for_ever(ended: list[str]) -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended.append("ended")
 
 
-async def test_when_one_fails_the_other_is_ended_and_the_failure_comes_out_alone() -> None:
-    ended = asyncio.Event()
-
-    async def lives() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    async def fails() -> None:
-        raise Fails
-
-    with pytest.raises(Fails):
-        await together(lives(), fails())
-    assert ended.is_set()
+async def failing(error: Exception) -> None:
+    await asyncio.sleep(0)
+    raise error
 
 
-async def test_what_needs_a_person_comes_before_what_the_world_did() -> None:
-    async def stalls() -> None:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            raise LaneStalled("stop") from None
+async def failing_when_cancelled() -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise ConnectionError("while closing")
 
-    async def fails() -> None:
-        await asyncio.sleep(0)
-        raise Fails
 
+async def test_when_one_fails_the_others_end_and_its_error_is_raised() -> None:
+    ended: list[str] = []
+    with pytest.raises(ConnectionError, match="away"):
+        await together(for_ever(ended), failing(ConnectionError("away")))
+    assert ended == ["ended"]
+
+
+async def test_what_needs_a_person_is_raised_first() -> None:
     with pytest.raises(LaneStalled):
-        await together(fails(), stalls())
+        await together(failing(ConnectionError("away")), failing(LaneStalled("a person")))
 
 
-async def test_cancelling_ends_both() -> None:
-    ended = []
+async def test_a_failure_leaves_the_task_as_if_nobody_had_cancelled_it() -> None:
+    with pytest.raises(ConnectionError):
+        await together(for_ever([]), failing(ConnectionError("away")))
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
 
-    async def lives(name: str) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(name)
 
-    task = asyncio.create_task(together(lives("a"), lives("b")))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+async def test_cancelled_it_raises_that_whatever_its_loops_raise_while_they_end() -> None:
+    ended: list[str] = []
+    task = asyncio.create_task(together(for_ever(ended), failing_when_cancelled()))
+    await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert sorted(ended) == ["a", "b"]
+    assert ended == ["ended"]
+
+
+async def test_it_returns_when_all_have() -> None:
+    await together(asyncio.sleep(0), asyncio.sleep(0))
+
+
+async def test_a_loop_that_a_library_cancelled_ends_the_others() -> None:
+    async def stray() -> None:
+        await asyncio.sleep(0)
+        raise asyncio.CancelledError
+
+    ended: list[str] = []
+    with pytest.raises(asyncio.CancelledError):
+        await together(for_ever(ended), stray())
+    assert ended == ["ended"]
