@@ -7,6 +7,7 @@ so each record has a deadline of its own here, and what happens after it is `Not
 
 import asyncio
 import contextlib
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -120,6 +121,7 @@ class CommandPublisher:
             max_batch_size=_BATCH_BYTES,
             request_timeout_ms=delivery_timeout_ms,
         )
+        _expire_nothing(self._producer)
 
     async def __aenter__(self) -> Self:
         try:
@@ -205,3 +207,14 @@ class CommandPublisher:
         if task is not None and task.done() and not task.cancelled():
             with contextlib.suppress(KafkaError):
                 task.result()
+
+
+def _expire_nothing(producer: AIOKafkaProducer) -> None:
+    """Keep aiokafka from dropping batches that waited for long; `_Deadlines` tells their senders.
+
+    aiokafka 0.14 drops one of a partition that has no leader, as after a broker's restart, when it is older than the
+    request timeout, and has counted its records by then: Kafka refuses all that follows, for ever, as out of sequence
+    (measured: a broker that was away for half a minute left every producer useless). What is kept instead is at most a
+    batch a partition, and is sent when there is a leader again.
+    """
+    producer._message_accumulator._batch_ttl = math.inf
