@@ -18,13 +18,14 @@ STOP_BUDGET_S: Final = 45.0
 waited for up to its delivery timeout (30 s)."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 SURVIVOR: Final = "survivor"
+ATTESTS: Final = "shredder"
 
 CREW: Final[Mapping[str, str]] = MappingProxyType(
     {
         SURVIVOR: "decide,project,shred",
         "decider": "decide",
         "projector": "project",
-        "shredder": "shred,attest",
+        ATTESTS: "shred,attest",
     }
 )
 """Name and roles. The survivor is never killed: what leaks, leaks there."""

@@ -1,13 +1,15 @@
 """Whether every read model holds what the log says: live, rebuilt beside it, and folded once without disturbance."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from eunoe.operations.doctor import visiting
-from eunoe.operations.lag import measuring_lag
+from eunoe.operations.doctor import FOLDS, visiting
+from eunoe.operations.lag import GROUPS, measuring_lag
 from eunoe.operations.rebuilding import Wishes, rebuilding
 from eunoe.readmodels.rebuild.content import Content, content_of
 from eunoe.readmodels.rebuild.errors import NotInTime, NotTheSame
@@ -23,14 +25,17 @@ from eunoe.worker.roles import Role
 REBUILT: Final = "live digest = rebuilt digest"
 REFERENCE: Final = "live digest = reference fold"
 _FOLDED_S: Final = 120.0
+_PATIENCE_S: Final = 90.0
+_AGAIN_S: Final = 2.0
 Place = tuple[str, int]
 """A read model and a partition."""
 
 
 async def behind(settings: Settings) -> list[str]:
-    """Groups that have not worked on all there is."""
+    """Groups that have not worked on all there is: the decider, and whatever folds a topic."""
     async with measuring_lag(settings) as meter:
-        return [f"{each.name}: {each.total}" for each in await meter.measure() if each.total != 0]
+        found = await meter.measure((*GROUPS[:1], *FOLDS))
+        return [f"{each.name}: {each.total}" for each in found if each.total != 0]
 
 
 async def live_contents(settings: Settings, log_id: LogId, partitions: int) -> Mapping[Place, Content]:
@@ -92,9 +97,16 @@ async def _differing(here: Any, there: Any, log_id: LogId, place: Prefix) -> lis
     return [each.partition(tag)[2] for each in differences(*keep)]
 
 
-async def not_healthy(settings: Settings) -> AsyncIterator[Violation]:
-    """What `eunoe doctor` finds."""
-    async with visiting(settings) as doctor:
-        for check in await doctor.examine():
-            for finding in check.findings:
-                yield Violation(check=f"doctor: {check.name}", where=finding.where, what=finding.what)
+async def not_healthy(settings: Settings) -> list[Violation]:
+    """What `eunoe doctor` finds, once it finds nothing more or `_PATIENCE_S` is over: receipts take their time."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        async with visiting(settings) as doctor:
+            found = [
+                Violation(check=f"doctor: {check.name}", where=finding.where, what=finding.what)
+                for check in await doctor.examine()
+                for finding in check.findings
+            ]
+        if not found or time.monotonic() > deadline:
+            return found
+        await asyncio.sleep(_AGAIN_S)

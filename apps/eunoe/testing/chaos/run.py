@@ -21,7 +21,7 @@ from eunoe.stack.throwaway import local_stack
 from eunoe.testing.chaos import folds
 from eunoe.testing.chaos.bad_records import BadRecords
 from eunoe.testing.chaos.checker import CHECKS, Violation, lost, violations
-from eunoe.testing.chaos.crew import SURVIVOR, Crew
+from eunoe.testing.chaos.crew import ATTESTS, CREW, SURVIVOR, Crew
 from eunoe.testing.chaos.injecting import Injector
 from eunoe.testing.chaos.load import Journals, Officer, Producers, forgetting
 from eunoe.testing.chaos.logged import Logged, read_log
@@ -170,6 +170,7 @@ class Run:
         await crew.stop(post)
         crew.start(post)
         fresh = await self._alone(crew)
+        crew.add(ATTESTS, CREW[ATTESTS])  # what is due is still to be destroyed, and proved
         if survivor is not None and fresh is not None:
             self.found += leaked(survivor, fresh)
         return survivor, fresh, joins
@@ -200,7 +201,7 @@ class Run:
             self.found += [each async for each in folds.not_as_folded_once(settings, log_id, live, reference)]
         self.found += [each async for each in folds.not_as_rebuilt(settings)]
         self.checks += [folds.REFERENCE, folds.REBUILT, "doctor"]
-        self.found += [each async for each in folds.not_healthy(settings)]
+        self.found += await folds.not_healthy(settings)
         self.telling("looking for plaintext")
         folders = (platform.directory, self.stack.directory / "kafka" / "output.log")
         places = in_the_clear(settings, platform.installation, log, journals.texts, folders)
