@@ -19,6 +19,7 @@ from eunoe.worker.embedded import running_services
 
 OFFICER: Final = ("--as", "dev-officer")
 AGENT: Final = ("--as", "dev-agent")
+REVIEWER: Final = ("--as", "dev-reviewer")
 WRITE: Final = ("--tenant", "acme", "--agent", "bot", "--purpose", "support", "--uri", "crm://1", "--ttl", "P30D")
 LINE: Final = {
     "op": "remember",
@@ -128,6 +129,14 @@ async def test_a_policy_is_tried_before_it_is_applied(eunoe: Program, tmp_path: 
     assert "Nothing was written." in await eunoe("policy", "simulate", str(strict), "--tenant", "acme")
     later = await eunoe.json("policy", "simulate", str(strict), "--since", "2099-01-01T00:00:00Z")
     assert (later["judged"], later["changes"]) == (0, [])
+    strict.write_text(strict.read_text().replace("version = 1", "version = 2", 1))
+    assert "eunoe policy reevaluate" in await eunoe("policy", "apply", str(strict), *OFFICER)
+    judged = await eunoe.json("policy", "reevaluate", "--tenant", "acme", *REVIEWER, code=1)
+    assert [(each["memory_id"], each["standing"], each["outcome"]) for each in judged["found"]] == [
+        (told["memory_id"], "waits", None)
+    ]
+    taken = await eunoe.json("policy", "reevaluate", "--tenant", "acme", "--apply", "--waiting", *REVIEWER)
+    assert (taken["left"], taken["found"][0]["outcome"], taken["judged"]) == (0, "done", 2)
     broken = tmp_path / "broken.toml"
     broken.write_text("version = 0\n")
     assert (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eunoe.cli.options import Call, common, run
+from eunoe.cli.policy_reevaluation import reevaluate
 from eunoe.cli.policy_simulation import simulate
 from eunoe.cli.policy_tables import effective, effective_text
 
@@ -25,6 +26,7 @@ def policy() -> None:
 
 
 policy.add_command(simulate)
+policy.add_command(reevaluate)
 
 
 _elsewhere = click.option(
@@ -69,7 +71,10 @@ def apply(call: Call, file: Path, reason: str | None, other_detectors: bool) -> 
     said = "is in force" if published else "is in force already; nothing was published. It is"
     call.show(
         {**_document(read), "control_offset": offset, "published": published},
-        lambda: f"Version {read.version} ({read.title}) {said} from control offset {offset}.",
+        lambda: (
+            f"Version {read.version} ({read.title}) {said} from control offset {offset}.\n"
+            "What is stored already is judged by it with `eunoe policy reevaluate --tenant TENANT`."
+        ),
     )
 
 

@@ -8,30 +8,23 @@ from redis.asyncio import Redis
 
 from eunoe.client.access_report import Asked, access_report
 from eunoe.client.held import Held, HeldRecord, read_on
+from eunoe.client.held_texts import keys_passed, opened
 from eunoe.client.traces import TraceQuery, traces_of
-from eunoe.crypto.errors import KeyClosed, KeyUnknown
 from eunoe.crypto.exports import ACCESS_REPORT, signed_document
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.producers.client import Asked as Request
 from eunoe.producers.client import MemoryProducer
 from eunoe.producers.errors import CallerError
-from eunoe.readmodels import keys, subjects
-from eunoe.readmodels.recall.errors import KeyStillUnknown
-from eunoe.readmodels.serving import Serving
-from eunoe.readmodels.source import PartitionSource
-from eunoe.readmodels.waiting import wait_for_position, wait_until
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.errors import CallerFault
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
-from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.events import ExportRecorded, Reason, SubjectRef
 from eunoe.schemas.ids import MemoryId, PrincipalName, TenantId, new_id
 from eunoe.schemas.outcomes import Outcome, Token
-from eunoe.schemas.topics import Topic
 from eunoe.schemas.traces import Trace
 
 TIMEOUT_S: Final = 60.0
@@ -122,40 +115,19 @@ class Exporting:
 
     async def _held(self, held: Held, outcome: Outcome) -> Held:
         """What the log holds, once the key models have passed all of it: then a key they lack is lost, not late."""
+        partition = Token.parse(outcome.token).partition
         await read_on(self.settings.brokers, self.installation, held)
-        token = Token.parse(outcome.token)
-        reached = Token(log_id=token.log_id, partition=token.partition, position=held.position)
-        await wait_until(self.redis, self.installation, subjects.NAME, reached, timeout=self.timeout)
-        source = PartitionSource(self.settings.brokers, self.installation, Topic.KEYS, token.partition, {})
-        try:
-            await source.start()
-            _, end = await source.bounds()
-        finally:
-            await source.stop()
-        serving = Serving(self.redis, self.installation, keys.NAME)
-        await wait_for_position(serving, token.partition, end, self.timeout)
+        await keys_passed(self.settings.brokers, self.installation, self.redis, partition, held.position, self.timeout)
         return held
 
     async def _bodies(self, held: Held, records: Iterable[HeldRecord]) -> dict[MemoryId, MemoryBody]:
         """The texts that may and can be opened. Raises `KeyStillUnknown`, ``SealBroken``."""
         found = {}
         for record in records:
-            body = None if held.erased(record) else await self._opened(held.tenant, record)
+            body = None if held.erased(record) else await opened(self.keyring, held.tenant, record.draft)
             if body is not None:
-                found[record.draft.memory_id] = body
+                found[record.draft.memory_id] = body[0]
         return found
-
-    async def _opened(self, tenant: TenantId, record: HeldRecord) -> MemoryBody | None:
-        draft = record.draft
-        try:
-            cipher = await self.keyring.data_cipher(
-                tenant, draft.key_id, draft.subject, draft.generation, draft.expires_at
-            )
-        except KeyClosed:
-            return None
-        except KeyUnknown as error:
-            raise KeyStillUnknown(tenant, draft.key_id) from error
-        return BODIES.decode(cipher.open(draft.memory_id, draft.body_version, draft.body))
 
     async def _traces(self, tenant: TenantId, held: Held) -> tuple[list[Trace], int]:
         """The reads that gave somebody one of the records; what was asked stays sealed."""

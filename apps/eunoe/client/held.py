@@ -30,6 +30,7 @@ from eunoe.schemas.events import (
     MemoryAccepted,
     MemoryForgotten,
     MemoryQuarantined,
+    Reason,
     SubjectForgotten,
     SubjectHeld,
     SubjectReadmitted,
@@ -50,13 +51,15 @@ _ABOUT_PERSON: Final = (
 
 @dataclass(slots=True, kw_only=True)
 class HeldRecord:
-    """``whom``: everyone it concerns, its own subject first. ``changes``: as `eunoe history` shows them."""
+    """``whom``: everyone it concerns, its own subject first. ``changes``: as `eunoe history` shows them.
+    ``reasons``: why it was quarantined, if it was."""
 
     draft: Draft
     born: EventHeader
     whom: tuple[SubjectRef, ...]
     state: MemoryState
     changes: list[tuple[Offset, Stored]]
+    reasons: tuple[Reason, ...] = ()
 
     def others(self, person: Pseudonym) -> int:
         """How many other people it concerns."""
@@ -101,7 +104,10 @@ class Held:
         whom = (SubjectRef(subject=draft.subject, generation=draft.generation), *fact.about)
         if self.person is None or any(each.subject == self.person for each in whom):
             state = evolve(None, draft.memory_id, header, fact)
-            self.records[draft.memory_id] = HeldRecord(draft=draft, born=header, whom=whom, state=state, changes=[])
+            reasons = fact.reasons if isinstance(fact, MemoryQuarantined) else ()
+            self.records[draft.memory_id] = HeldRecord(
+                draft=draft, born=header, whom=whom, state=state, changes=[], reasons=reasons
+            )
 
     def erased(self, record: HeldRecord) -> bool:
         """Forgotten by itself, or with anybody whom it concerns: its text is never opened."""

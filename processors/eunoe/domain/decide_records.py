@@ -87,13 +87,17 @@ def _waited(case: Case, record: MemoryState) -> Refusal | None:
     return None
 
 
+def _uncoded() -> Refusal:
+    return Refusal(reason=Reason.INVALID_FIELD, field="reason")
+
+
 def reject(case: Case, command: RejectMemory) -> Fact | Refusal:
     """A human reviewer keeps a quarantined record out for good."""
     objection = gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
     if objection is not None:
         return objection
     if not is_name(command.reason):
-        return Refusal(reason=Reason.INVALID_FIELD, field="reason")
+        return _uncoded()
     record = _present(case)
     if isinstance(record, Refusal):
         return record
@@ -174,8 +178,9 @@ def retract(case: Case, command: RetractMemory) -> Fact | Refusal:
     author = record.author == case.opened.principal
     return (
         gate(case, Action.WRITE if author else Action.REVIEW, command.tenant)
+        or (None if command.reason is None or is_name(command.reason) else _uncoded())
         or _steps(record, command.expected_version, Step.RETRACTED)
-        or MemoryRetracted(memory_id=record.memory_id, version=record.version + 1)
+        or MemoryRetracted(memory_id=record.memory_id, version=record.version + 1, reason=command.reason)
     )
 
 

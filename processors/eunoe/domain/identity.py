@@ -8,7 +8,7 @@ from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import CommandDuplicate, Reason
 from eunoe.schemas.ids import TenantId, is_name
-from eunoe.schemas.policy import HUMAN_ACTIONS, SIGNED_ACTIONS, PrincipalRule
+from eunoe.schemas.policy import HUMAN_ACTIONS, SIGNED_ACTIONS, Policy, PrincipalRule
 from eunoe.schemas.values import Action, Algorithm, PrincipalKind, Sensitivity, Writing
 
 IDEMPOTENCY_BYTES: Final = 16
@@ -65,13 +65,17 @@ def source_allowed(case: Case, draft: Draft) -> Refusal | None:
 
     The gate was passed, so the principal is in the policy.
     """
-    rule = case.policy.principals[case.opened.principal]
+    return claimed(draft, case.policy.principals[case.opened.principal], case.policy)
+
+
+def claimed(draft: Draft, rule: PrincipalRule, policy: Policy) -> Refusal | None:
+    """`source_allowed`, for the author with this ``rule``."""
     if not rule.speaks_for(draft.agent):
         return Refusal(reason=Reason.NOT_ALLOWED, field="agent")
     if not all(map(rule.serves, draft.purposes)):
         return Refusal(reason=Reason.NOT_ALLOWED, field="purposes")
     kinds = rule.source_kinds
-    if draft.source_kind not in case.policy.sources or (kinds is not None and draft.source_kind not in kinds):
+    if draft.source_kind not in policy.sources or (kinds is not None and draft.source_kind not in kinds):
         return Refusal(reason=Reason.SOURCE_NOT_ALLOWED, field="source_kind")
     if SENSITIVITY_RANK[draft.sensitivity] > SENSITIVITY_RANK[rule.max_sensitivity]:
         return Refusal(reason=Reason.NOT_ALLOWED, field="sensitivity")

@@ -211,7 +211,7 @@ def _read(
         _claim_ref(root, body)
     except (SealBroken, SchemaError, TextRefused):
         return Reason.UNREADABLE_BODY
-    return body, _facts(body, len(plain))
+    return body, body_facts(body, len(plain))
 
 
 def _digests(root: SubjectRoot, command: RememberMemory | CorrectMemory, body: MemoryBody, kept: MemoryBody) -> Digests:
@@ -234,7 +234,8 @@ def _sealed_anew(cipher: DataCipher, draft: Draft, body: MemoryBody) -> Draft:
     return replace(draft, body_version=version, body=cipher.seal(draft.memory_id, version, BODIES.encode(body)))
 
 
-def _facts(body: MemoryBody, size: int) -> BodyFacts:
+def body_facts(body: MemoryBody, size: int) -> BodyFacts:
+    """What `decide` may know of a body of ``size`` bytes."""
     return BodyFacts(
         statement_chars=len(body.statement),
         body_bytes=size,
@@ -269,9 +270,9 @@ def _payload(command: RememberMemory | CorrectMemory, body: MemoryBody) -> bytes
 def _plain_payload(command: Command) -> bytes:
     """For commands without a body: ids, versions and codes, which no key has to hide."""
     match command:
-        case PromoteMemory() | ConfirmMemory() | ResolveConflict() | RetractMemory() | ForgetMemory():
+        case PromoteMemory() | ConfirmMemory() | ResolveConflict() | ForgetMemory():
             named: tuple[str | int | None, ...] = (command.memory_id,)
-        case RejectMemory():
+        case RejectMemory() | RetractMemory():
             named = (command.memory_id, command.reason)
         case ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | LiftHold():
             named = (command.subject,)

@@ -178,10 +178,21 @@ class MemoryProducer:
         )
         return await self._send(command, asked)
 
-    async def retract(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
+    async def retract(
+        self,
+        tenant: TenantId,
+        memory_id: MemoryId,
+        expected_version: int,
+        asked: Asked = ALONE,
+        *,
+        reason: str | None = None,
+    ) -> Sent:
+        """``reason`` is a code, as in `reject`."""
+        if reason is not None:
+            checks.code("reason", reason)
         hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = RetractMemory(
-            tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed
+            tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed, reason=reason
         )
         return await self._send(command, asked)
 

@@ -192,6 +192,8 @@ def entries_of(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
             return ((memory_id, _entry(event, version=version)), *gone)
         case MemoryRejected(memory_id=memory_id, version=version, reason=reason):
             return ((memory_id, _entry(event, version=version, reasons=(reason,))),)
+        case MemoryRetracted(memory_id=memory_id, version=version, reason=code) if code is not None:
+            return ((memory_id, _entry(event, version=version, reasons=(code,))),)
         case MemoryConfirmed() | MemoryRetracted() | MemoryExpired() | MemoryForgotten() as fact:
             return ((fact.memory_id, _entry(event, version=fact.version)),)
     return ()

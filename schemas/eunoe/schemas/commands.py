@@ -168,12 +168,13 @@ class ResolveConflict(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RetractMemory(Struct, frozen=True, kw_only=True, gc=False):
-    """The author takes an active or quarantined record back."""
+    """The author, or a reviewer, takes an active or quarantined record back. ``reason``: a code, never free text."""
 
     tenant: TenantId
     memory_id: MemoryId
     expected_version: Version
     idempotency: bytes
+    reason: str | None = None
 
 
 class ExpireMemory(Struct, frozen=True, kw_only=True, gc=False):

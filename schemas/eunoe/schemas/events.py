@@ -253,8 +253,11 @@ class MemoryConfirmed(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryRetracted(Struct, frozen=True, kw_only=True, gc=False):
+    """``reason``: a code, where whoever took it back gave one (``policy.`` and why the policy no longer allows it)."""
+
     memory_id: MemoryId
     version: Version
+    reason: str | None = None
 
 
 class MemoryExpired(Struct, frozen=True, kw_only=True, gc=False):

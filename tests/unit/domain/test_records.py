@@ -1,6 +1,7 @@
 """Promote, reject, confirm, retract, expire and forget one record."""
 
 import pytest
+from msgspec import structs
 
 from eunoe.schemas.commands import Command
 from eunoe.schemas.events import (
@@ -123,6 +124,8 @@ def test_the_author_retracts_and_a_reviewer_may(scenario: Scenario) -> None:
     scenario.when(retract("used"), by=OTHER_AGENT).then(Refused(reason=Reason.NOT_ALLOWED, field="review"))
     scenario.when(retract("used"), by=ROBOT_REVIEWER, signed=True).then(Refused(reason=Reason.NOT_ALLOWED))
     scenario.when(retract("used"), by=REVIEWER).then(Refused(reason=Reason.SIGNATURE_REQUIRED))
+    told = structs.replace(retract("used"), reason="because Alice said so")
+    scenario.when(told).then(Refused(reason=Reason.INVALID_FIELD, field="reason"))
     scenario.when(retract("used")).then(MemoryRetracted(memory_id=memory("used"), version=2))
     scenario.when(retract("waiting"), by=SECOND_REVIEWER, signed=True).then(
         MemoryRetracted(memory_id=memory("waiting"), version=2)
