@@ -130,6 +130,10 @@ class WorkerProcess:
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
+    def log_stacks(self) -> None:
+        """Have it write where each of its tasks stands to its log (SIGUSR1, which Faust's worker answers so)."""
+        self._process.send_signal(signal.SIGUSR1)
+
     def __enter__(self) -> "WorkerProcess":
         return self
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,24 +11,23 @@ from redis.asyncio import Redis
 from eunoe.operations.doctor import FOLDS, visiting
 from eunoe.operations.lag import GROUPS, measuring_lag
 from eunoe.operations.rebuilding import Wishes, rebuilding
-from eunoe.readmodels.rebuild.content import Content, content_of
+from eunoe.readmodels.rebuild.content import content_of
 from eunoe.readmodels.rebuild.errors import NotInTime, NotTheSame
+from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import LogId, Partition
 from eunoe.testing.chaos.checker import Violation
 from eunoe.testing.projections import MODELS, contents, differences
-from eunoe.testing.waiting import until
 from eunoe.worker.embedded import running_services
 from eunoe.worker.roles import Role
 
 REBUILT: Final = "live digest = rebuilt digest"
 REFERENCE: Final = "live digest = reference fold"
-_FOLDED_S: Final = 120.0
+_FOLDED_S: Final = 60.0
+_LOOK_S: Final = 0.3
 _PATIENCE_S: Final = 90.0
 _AGAIN_S: Final = 2.0
-Place = tuple[str, int]
-"""A read model and a partition."""
 
 
 async def behind(settings: Settings) -> list[str]:
@@ -36,19 +35,6 @@ async def behind(settings: Settings) -> list[str]:
     async with measuring_lag(settings) as meter:
         found = await meter.measure((*GROUPS[:1], *FOLDS))
         return [f"{each.name}: {each.total}" for each in found if each.total != 0]
-
-
-async def live_contents(settings: Settings, log_id: LogId, partitions: int) -> Mapping[Place, Content]:
-    """What each projection says that it holds."""
-    client = Redis.from_url(settings.redis)
-    try:
-        return {
-            (model, number): await content_of(client, Prefix(log_id, Partition(number), model))
-            for model in MODELS
-            for number in range(partitions)
-        }
-    finally:
-        await client.aclose()
 
 
 async def not_as_rebuilt(settings: Settings) -> AsyncIterator[Violation]:
@@ -61,32 +47,35 @@ async def not_as_rebuilt(settings: Settings) -> AsyncIterator[Violation]:
                 yield Violation(check=REBUILT, where=model, what=str(difference))
 
 
-async def not_as_folded_once(
-    settings: Settings, log_id: LogId, live: Mapping[Place, Content], reference: str
-) -> AsyncIterator[Violation]:
-    """``reference``: the URL of an empty Redis, into which one undisturbed projector folds the whole log."""
+async def not_as_folded_once(settings: Settings, installation: Installation, reference: str) -> list[Violation]:
+    """``reference``: the URL of an empty Redis, into which one undisturbed projector folds the whole log.
+
+    The log moves on meanwhile, for what is due is swept; so both are looked at until they hold the same at one offset.
+    """
     alone = replace(settings, redis=reference, group="reference")
-    places = [Prefix(log_id, Partition(number), model) for model, number in live]
+    places = [
+        Prefix(installation.log_id, Partition(number), model)
+        for model in MODELS
+        for number in range(installation.partitions)
+    ]
     async with Redis.from_url(reference) as there, Redis.from_url(settings.redis) as here:
         async with running_services(alone, frozenset({Role.PROJECT})):
+            deadline = time.monotonic() + _FOLDED_S
+            left = places
+            while left and time.monotonic() < deadline:
+                left = [each for each in left if await content_of(here, each) != await content_of(there, each)]
+                await asyncio.sleep(_LOOK_S)
+        return [
+            Violation(check=REFERENCE, where=f"{place.model}[{place.partition}]", what=await _said(here, there, place))
+            for place in left
+        ]
 
-            async def caught_up() -> bool:
-                found = [await content_of(there, each) for each in places]
-                return all(
-                    each.position >= live[place.model, place.partition].position
-                    for each, place in zip(found, places, strict=True)
-                )
 
-            await until(caught_up, _FOLDED_S)
-            different = [
-                place
-                for place in places
-                if not (await content_of(there, place)).same_as(live[place.model, place.partition])
-            ]
-        for place in different:
-            keys = await _differing(here, there, log_id, place)
-            what = f"{len(keys)} keys differ at the first look: {', '.join(keys)}" if keys else "the digests differ"
-            yield Violation(check=REFERENCE, where=f"{place.model}[{place.partition}]", what=what)
+async def _said(here: Any, there: Any, place: Prefix) -> str:
+    mine, other = await content_of(here, place), await content_of(there, place)
+    keys = await _differing(here, there, place.log_id, place)
+    at = f"{mine.items} items at {mine.position}, and {other.items} at {other.position} in the reference"
+    return f"{at}; differing: {', '.join(keys) or 'no key at a second look'}"
 
 
 async def _differing(here: Any, there: Any, log_id: LogId, place: Prefix) -> list[str]:

@@ -167,6 +167,8 @@ class Run:
         assert post.worker is not None
         survivor = await self._alone(crew)
         joins = await asyncio.to_thread(_joins, post.worker) if survivor is not None else 0
+        post.worker.log_stacks()  # for whoever has to find out what it is that leaked
+        await asyncio.sleep(_LOOK_S)
         await crew.stop(post)
         crew.start(post)
         fresh = await self._alone(crew)
@@ -194,11 +196,9 @@ class Run:
         log = await read_log(settings.kafka, platform.installation)
         self.found += [*violations(log), *lost(log, journals.written)]
         self.checks += [*CHECKS, "nothing confirmed is lost"]
-        log_id = platform.installation.log_id
         self.telling("comparing folds")
-        live = await folds.live_contents(settings, log_id, PARTITIONS)
         with empty_redis(self.plan.folder / "reference") as reference:
-            self.found += [each async for each in folds.not_as_folded_once(settings, log_id, live, reference)]
+            self.found += await folds.not_as_folded_once(settings, platform.installation, reference)
         self.found += [each async for each in folds.not_as_rebuilt(settings)]
         self.checks += [folds.REFERENCE, folds.REBUILT, "doctor"]
         self.found += await folds.not_healthy(settings)
