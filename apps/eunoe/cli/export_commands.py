@@ -4,7 +4,7 @@ import base64
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,12 +14,15 @@ from eunoe.cli.receipt_commands import public_key
 from eunoe.cli.terminal import json_text
 from eunoe.client.recipients import decrypted, encrypted
 
+if TYPE_CHECKING:
+    from eunoe.client.importing import ImportReport
+
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.group(invoke_without_command=True)
 @click.option("--tenant", help="Whose memory.")
-@click.option("--subject", help="All that is held on this person.")
+@click.option("--subject", help="All that is held on this person.  [default: everybody's, for `eunoe import`]")
 @click.option(
     "--identity-checked",
     metavar="HOW",
@@ -33,24 +36,59 @@ def export(call: Call, out: Path | None, recipient: Path | None, **given: Any) -
     """All that is held on a person: texts, provenance, states, times, history, and who was given them.
 
     Signed, so that `eunoe export verify` tells anywhere that nothing was changed. Texts about several people are left
-    out unless the others are named by --redact. Needs the right to export. Exits 1 where the person was forgotten.
+    out unless the others are named by --redact. Without --subject all that is held in the tenant, in the form that
+    `eunoe import` takes. Needs the right to export. Exits 1 where the person was forgotten.
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
-    for option in ("tenant", "subject", "identity_checked"):
+    for option in ("tenant", "identity_checked"):
         if not given[option]:
             raise click.UsageError(f"--{option.replace('_', '-')} is missing")
+    if given["redact"] and given["subject"] is None:
+        raise click.UsageError(
+            "--redact is for --subject: a whole tenant leaves as it is, or it could not be brought in"
+        )
     if out is not None and out.exists():
         raise click.UsageError(f"{out} is there already")
     if recipient is not None:
         encrypted(b"", recipient)  # before anything is recorded: a key that is none ends it here
-    document = run(_exported(call, given))
-    content = json_text(document, indent=2).encode() + b"\n"
+    content, shown = run(_exported(call, given))
     _write(out, content if recipient is None else encrypted(content, recipient))
     if out is not None:
-        counts = document["statement"]["counts"]
-        shown = {"file": str(out), "counts": counts, "encrypted": recipient is not None}
-        call.show(shown, lambda: f"{out}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+        shown = {"file": str(out), "encrypted": recipient is not None, "counts": shown}
+        call.show(shown, lambda: f"{out}: {', '.join(f'{name} {count}' for name, count in shown['counts'].items())}")
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--tenant", help="It must be this tenant's.")
+@click.option("--identity", type=_FILE, metavar="KEYFILE", help="The age private key that opens an encrypted file.")
+@common
+def import_(call: Call, file: Path, tenant: str | None, identity: Path | None) -> None:
+    """Bring in what `eunoe export --tenant` made. Needs the right to import.
+
+    What is signed by one whom the policy names in import_keys is restored as it was, with ids, versions, states and
+    times. Anything else waits for a person. What was forgotten here stays so. Called again it changes nothing more.
+    Exits 1 unless all of it is here as it was.
+    """
+    content = file.read_bytes()
+    report = run(_imported(call, content if identity is None else decrypted(content, identity), tenant))
+    call.show(report.document(), lambda: _told(report))
+    if not report.complete:
+        raise SystemExit(Exit.REFUSED)
+
+
+def _told(report: "ImportReport") -> str:
+    document = report.document()
+    counts = ("restored", "already_here", "quarantined", "left", "unreadable")
+    said = ", ".join(f"{name.replace('_', ' ')} {document[name]}" for name in counts)
+    refused = ", ".join(f"{reason} {count}" for reason, count in document["refused"].items())
+    said += f"; refused: {refused or 'none'}"
+    if report.problem is not None:
+        said += f"\nNobody vouches for it: {report.problem}. What was in use waits for a person (`eunoe review list`)."
+    for memory_id in document["in_use_again"]:
+        said += f"\n{memory_id} is in use, and what replaced it was refused: look at it, or retract it"
+    return said
 
 
 @export.command()
@@ -62,11 +100,15 @@ def verify(file: Any, key: str, as_json: bool) -> None:
 
     Exits 1 where it is not what was signed.
     """
-    from eunoe.crypto.exports import BadExport, verified_export
+    from eunoe.client.export_file import INCOMPLETE, is_whole
+    from eunoe.crypto.exports import ACCESS_REPORT, TENANT_EXPORT, BadExport, verified_export
 
     public = public_key(key)
     try:
-        statement = verified_export(json.load(file), public)
+        head, *lines = _documents(file.read())
+        statement = verified_export(head, public, TENANT_EXPORT if lines else ACCESS_REPORT)
+        if lines and not is_whole(statement, lines):
+            raise BadExport(INCOMPLETE)
     except BadExport as bad:
         document: dict[str, Any] = {"valid": False, "problem": str(bad)}
         said = f"NOT VALID  {bad}"
@@ -75,7 +117,7 @@ def verify(file: Any, key: str, as_json: bool) -> None:
             "FILE is no JSON; an encrypted export is opened with `eunoe export open` first"
         ) from None
     else:
-        document = {"valid": True, **{name: statement[name] for name in ("tenant", "made_at", "made_by", "counts")}}
+        document = {"valid": True, **{name: statement[name] for name in ("tenant", "made_at", "made_by")}}
         said = f"valid  made {statement['made_at']} by {statement['made_by']} for tenant {statement['tenant']}"
     click.echo(json.dumps(document) if as_json else said)
     raise SystemExit(Exit.SUCCESS if document["valid"] else Exit.REFUSED)
@@ -109,11 +151,33 @@ def key(call: Call) -> None:
     call.show({"signer": signer.secret_id, "key": public}, lambda: public)
 
 
-async def _exported(call: Call, given: dict[str, Any]) -> dict[str, Any]:
+async def _exported(call: Call, given: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+    """The file's content, and what to say of it."""
     from eunoe.client.memory import Memory
 
     async with Memory.connect(call.settings()) as memory:
-        return await memory.export_subject(**given)
+        if given["subject"] is not None:
+            document = await memory.export_subject(**given)
+            return json_text(document, indent=2).encode() + b"\n", document["statement"]["counts"]
+        found = await memory.export_tenant(tenant=given["tenant"], identity_checked=given["identity_checked"])
+    statement = found.head["statement"]
+    left = {f"left out ({why})": count for why, count in statement["left_out"].items()}
+    return found.content, {"records": statement["records"], "facts": statement["facts"], **left}
+
+
+async def _imported(call: Call, content: bytes, tenant: str | None) -> "ImportReport":
+    from eunoe.client.memory import Memory
+
+    async with Memory.connect(call.settings()) as memory:
+        return await memory.import_file(content, tenant=tenant)
+
+
+def _documents(text: str) -> list[Any]:
+    """One document, or a head and lines. ``ValueError`` where it is neither."""
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        return [json.loads(line) for line in text.split("\n") if line.strip()] or [json.loads(text)]
 
 
 def _write(out: Path | None, content: bytes) -> None:

@@ -72,7 +72,7 @@ def access_report(
         "installation": asked.log_id,
         "tenant": asked.tenant,
         "subject": asked.subject,
-        "made_at": _instant(asked.made_at),
+        "made_at": instant(asked.made_at),
         "made_by": asked.made_by,
         "identity_check": asked.identity_check,
         "recorded_as": asked.command_id,
@@ -144,7 +144,7 @@ def _clear(record: HeldRecord) -> dict[str, Any]:
         "sensitivity": draft.sensitivity.value,
         "confidence": repr(draft.confidence),
         "source_kind": draft.source_kind.value,
-        "written_by": record.born.principal,
+        "written_by": record.born.said.principal,
         "agent": draft.agent,
         "producer_surface": draft.producer_surface,
         "readable_by": {
@@ -154,11 +154,11 @@ def _clear(record: HeldRecord) -> dict[str, Any]:
             "scope": draft.scope,
         },
         "retention": draft.retention,
-        "observed_at": _instant(draft.observed_at),
-        "created_at": _instant(record.born.decided_at),
-        "valid_from": _instant(draft.valid_from),
-        "valid_until": _instant(draft.valid_until),
-        "expires_at": _instant(draft.expires_at),
+        "observed_at": instant(draft.observed_at),
+        "created_at": instant(record.born.said.decided_at),
+        "valid_from": instant(draft.valid_from),
+        "valid_until": instant(draft.valid_until),
+        "expires_at": instant(draft.expires_at),
         "circumstances": [each.value for each in draft.circumstances],
         "reference": draft.reference,
         "export_delete_policy": draft.export_delete_policy.value,
@@ -168,7 +168,7 @@ def _clear(record: HeldRecord) -> dict[str, Any]:
 def _change(position: Offset, change: Stored) -> dict[str, Any]:
     return {
         "position": position,
-        "at": _instant(change.decided_at),
+        "at": instant(change.decided_at),
         "what": change.kind,
         "by": change.principal,
         "version": change.version,
@@ -189,7 +189,7 @@ def _gave(trace: Trace, memory_id: MemoryId) -> bool:
 
 def _reading(trace: Trace, memory_id: MemoryId) -> dict[str, Any]:
     return {
-        "at": _instant(trace.at),
+        "at": instant(trace.at),
         "by": trace.principal,
         "agent": trace.agent,
         "purpose": trace.purpose,
@@ -204,11 +204,11 @@ def _said(header: EventHeader, fact: Fact) -> dict[str, Any]:
     """What was decided about the person and not about one record."""
     plain = msgspec.to_builtins(fact)
     kept = ("generation", "records", "due_at", "review_at", "action", "identity_check")
-    named = {name: _instant(value) if name.endswith("_at") else value for name, value in plain.items() if name in kept}
-    return {"what": type(fact).__name__, "at": _instant(header.decided_at), "by": header.principal, **named}
+    named = {name: instant(value) if name.endswith("_at") else value for name, value in plain.items() if name in kept}
+    return {"what": type(fact).__name__, "at": instant(header.decided_at), "by": header.principal, **named}
 
 
-def _instant(at: int | None) -> str | None:
+def instant(at: int | None) -> str | None:
     """RFC 3339 in UTC, to the millisecond."""
     if at is None:
         return None

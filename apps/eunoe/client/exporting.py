@@ -1,17 +1,21 @@
 """Handing out what is held: recorded first, then read from the log, opened, and signed."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from eunoe.client.access_report import Asked, access_report
+from eunoe.client.access_report import Asked, access_report, instant
+from eunoe.client.export_file import digest_of, fact_line, statements_of
 from eunoe.client.held import Held, HeldRecord, read_on
 from eunoe.client.held_texts import keys_passed, opened
+from eunoe.client.tenant_facts import chosen
 from eunoe.client.traces import TraceQuery, traces_of
-from eunoe.crypto.exports import ACCESS_REPORT, signed_document
+from eunoe.crypto.exports import ACCESS_REPORT, TENANT_EXPORT, signed_document
 from eunoe.crypto.keyring import Keyring
+from eunoe.crypto.keys import TenantKeys
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.producers.client import Asked as Request
 from eunoe.producers.client import MemoryProducer
@@ -21,7 +25,7 @@ from eunoe.runtime.errors import CallerFault
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
-from eunoe.schemas.commands import MemoryBody
+from eunoe.schemas.commands import Draft, MemoryBody
 from eunoe.schemas.events import ExportRecorded, Reason, SubjectRef
 from eunoe.schemas.ids import MemoryId, PrincipalName, TenantId, new_id
 from eunoe.schemas.outcomes import Outcome, Token
@@ -50,6 +54,19 @@ class ExportRefused(CallerFault):
         return f"the export is refused: {self.reason}" + ("" if said is None else f" ({said})")
 
 
+@dataclass(frozen=True, slots=True)
+class TenantExport:
+    """``head`` says what was left out, and why; ``lines``: one fact each."""
+
+    head: dict[str, Any]
+    lines: list[dict[str, Any]]
+
+    @property
+    def content(self) -> bytes:
+        """The file, in ASCII: what a terminal would obey stands in it as escapes."""
+        return b"".join(json.dumps(each).encode() + b"\n" for each in (self.head, *self.lines))
+
+
 @dataclass(slots=True, kw_only=True)
 class Exporting:
     """Exports as one principal. Made by `Memory.connect`."""
@@ -62,6 +79,33 @@ class Exporting:
     redis: Redis
     clock: Clock
     timeout: float = field(default=TIMEOUT_S)
+
+    async def everything(self, *, tenant: str, identity_checked: str) -> TenantExport:
+        """All that is held in a tenant, for `Importing.file`: see `eunoe.client.export_file`. As `subject`."""
+        signer, of = self._signer(), TenantId(tenant)
+        outcome = await self._recorded(of, None, identity_checked, everything=True)
+        held = await self._held(Held(tenant=of), outcome)
+        bodies = await self._bodies(held, held.records.values())
+        since = Held(tenant=of, position=held.position)
+        held.learn(await read_on(self.settings.brokers, self.installation, since))
+        keys = await self.keyring.tenant(of)
+        named = frozenset(each for each, body in bodies.items() if _named(keys, held.records[each].draft, body))
+        found = chosen(held, bodies, named, self.clock.now())
+        statements = statements_of(of, found.facts)
+        statement = {
+            "tenant": of,
+            "made_at": instant(self.clock.now()),
+            "made_by": self.principal,
+            "identity_check": identity_checked,
+            "recorded_as": outcome.command_id,
+            "as_of": {"partition": self.installation.partition_of(of), "position": held.position},
+            "records": found.records,
+            "facts": len(statements),
+            "digest": digest_of(statements),
+            "left_out": dict(found.left_out),
+        }
+        head = signed_document(TENANT_EXPORT, self.installation.log_id, statement, signer)
+        return TenantExport(head, [fact_line(self.installation.log_id, each, signer) for each in statements])
 
     async def subject(
         self, subject: str, *, tenant: str, identity_checked: str, redact: Sequence[str] = ()
@@ -77,12 +121,7 @@ class Exporting:
         if subject.casefold() in identity_checked.casefold():
             raise CallerError("identity_checked", "names the person: it stays in the log in the clear, for ever")
         of = TenantId(tenant)
-        sent = await self.producer.record_export(
-            of, subject, identity_checked, Request(idempotency_key=new_id()), everything=False
-        )
-        outcome = await sent.outcome(self.timeout)
-        if outcome.kind != ExportRecorded.__name__:
-            raise ExportRefused(outcome.reason or outcome.status.value, outcome)
+        outcome = await self._recorded(of, subject, identity_checked, everything=False)
         person = (await self.keyring.tenant(of)).pseudonym(subject)
         held = await self._held(Held(tenant=of, person=person), outcome)
         generation = _generation(held, outcome)
@@ -106,6 +145,17 @@ class Exporting:
         )
         statement = access_report(asked, held, bodies, traces, unreadable)
         return signed_document(ACCESS_REPORT, self.installation.log_id, statement, signer)
+
+    async def _recorded(
+        self, tenant: TenantId, subject: str | None, identity_checked: str, *, everything: bool
+    ) -> Outcome:
+        """Once it stands in the log. Raises `ExportRefused`."""
+        asked = Request(idempotency_key=new_id())
+        sent = await self.producer.record_export(tenant, subject, identity_checked, asked, everything=everything)
+        outcome = await sent.outcome(self.timeout)
+        if outcome.kind != ExportRecorded.__name__:
+            raise ExportRefused(outcome.reason or outcome.status.value, outcome)
+        return outcome
 
     def _signer(self) -> Ed25519Signer:
         if self.settings.export_key is None:
@@ -140,6 +190,11 @@ class Exporting:
             may_open=lambda _: False,
         )
         return [each.trace for each in found.traces], found.unreadable
+
+
+def _named(keys: TenantKeys, draft: Draft, body: MemoryBody) -> bool:
+    """Whether the sealed names are those of the people whom the record is filed under."""
+    return (keys.pseudonym(body.subject), tuple(map(keys.pseudonym, body.about))) == (draft.subject, draft.about)
 
 
 def _generation(held: Held, outcome: Outcome) -> int:

@@ -76,6 +76,8 @@ class Held:
     closed: set[SubjectRef] = field(default_factory=set)
     forgotten: set[MemoryId] = field(default_factory=set)
     about_person: list[tuple[EventHeader, Fact]] = field(default_factory=list)
+    facts: list[Event] = field(default_factory=list)
+    """Of everybody's records, in order; kept only where nobody is named."""
     position: Offset = field(default=Offset(0))
 
     def take(self, offset: Offset, event: Event) -> None:
@@ -91,7 +93,10 @@ class Held:
             self.about_person.append((event.header, fact))
         if isinstance(fact, MemoryAccepted | MemoryQuarantined):
             self._born(event.header, fact)
-        for memory_id in touches(fact):
+        touched = touches(fact)
+        if touched and self.person is None:
+            self.facts.append(event)
+        for memory_id in touched:
             record = self.records.get(memory_id)
             if record is not None and record.born is not event.header:
                 record.state = evolve(record.state, memory_id, event.header, fact)

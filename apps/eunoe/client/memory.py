@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from eunoe.client.dead_letters import Letter, letters_of
-from eunoe.client.exporting import Exporting
+from eunoe.client.exporting import Exporting, TenantExport
 from eunoe.client.gate import ControlGate
+from eunoe.client.importing import Importing, ImportReport
 from eunoe.client.line_problems import BadLine
 from eunoe.client.lines import Line, RememberLine, line_of
 from eunoe.client.looking import Looking
@@ -77,6 +78,7 @@ class Memory:
     looking: Looking
     reviewing: Reviewing
     exporting: Exporting
+    importing: Importing
 
     @staticmethod
     @asynccontextmanager
@@ -154,6 +156,7 @@ class Memory:
                     redis=redis,
                     clock=clock,
                 ),
+                importing=Importing(producer=producer, policy=lambda: follower.state.policy),
             )
 
     # Writing. Each raises `BadLine` for its fields, and else what `perform` raises.
@@ -312,6 +315,14 @@ class Memory:
     async def export_subject(self, subject: str, *, tenant: str, **how: Any) -> dict[str, Any]:
         """All that is held on a person, as a signed document: see `Exporting.subject`. Needs the right ``export``."""
         return await self.exporting.subject(subject, tenant=tenant, **how)
+
+    async def export_tenant(self, *, tenant: str, **how: Any) -> TenantExport:
+        """All that is held in a tenant, to be brought in elsewhere: see `Exporting.everything`."""
+        return await self.exporting.everything(tenant=tenant, **how)
+
+    async def import_file(self, content: bytes, *, tenant: str | None = None) -> ImportReport:
+        """Bring an export of a tenant in: see `Importing.file`. Needs the right ``import``."""
+        return await self.importing.file(content, tenant=tenant)
 
     async def outcome(self, tenant: str, command_id: str) -> Outcome | None:
         """What became of a command; None where nothing is known (yet, or any more). Raises `ReadRefused`."""

@@ -129,7 +129,7 @@ async def _judged(
     stored = Stored(
         draft=record.draft,
         state=record.state,
-        decided_at=record.born.decided_at,
+        decided_at=record.born.said.decided_at,
         reasons=record.reasons,
         body=None if body is None else body_facts(*body),
         findings=() if body is None else (look or examiner()).examine(body[0], record.draft, policy),
@@ -142,7 +142,7 @@ async def _judged(
         memory_id=record.draft.memory_id,
         version=state.version,
         lifecycle=state.lifecycle,
-        judged_under=record.born.policy_version,
+        judged_under=record.born.said.policy_version,
         judgement=judgement,
     )
 

@@ -7,7 +7,7 @@ asking whether it was asked before, for what would tell dies with the subject.) 
 
 from typing import assert_never
 
-from eunoe.domain import decide_erasure, decide_exports, decide_records, decide_subjects, decide_writes
+from eunoe.domain import decide_erasure, decide_exports, decide_imports, decide_records, decide_subjects, decide_writes
 from eunoe.domain.known import Case, Known, Opened, Refusal
 from eunoe.schemas.commands import (
     Command,
@@ -26,6 +26,7 @@ from eunoe.schemas.commands import (
     RejectMemory,
     RememberMemory,
     ResolveConflict,
+    RestoreMemory,
     RetractMemory,
     WithdrawForgetting,
 )
@@ -88,6 +89,8 @@ def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911, PLR0912 - one line p
             return decide_erasure.lift(case, command)
         case RecordExport() as command:
             return decide_exports.record_export(case, command)
+        case RestoreMemory() as command:
+            return decide_imports.restore(case, command)
         case unreachable:
             assert_never(unreachable)
 

@@ -16,13 +16,13 @@ _INVALID_BUCKET = Refusal(reason=Reason.INVALID_FIELD, field="bucket")
 def issue_key(case: Case, command: IssueKey) -> Fact | Refusal:
     """The key of a subject's bucket, or the tenant's own; made if it is not there, and the same answer if it is.
 
-    Whoever may write in the tenant may ask, and for a day's access key whoever may read: traces of reads are sealed
-    under it. The first key of a generation brings the subject root with it.
+    Whoever may write or import in the tenant may ask, and for a day's access key whoever may read: traces of reads are
+    sealed under it. The first key of a generation brings the subject root with it.
     """
     if command.subject is None and command.bucket is not None and is_day(command.bucket):
         return _day(case, command, command.bucket)
     objection = writing_gate(case, Action.WRITE, command.tenant)
-    if objection is not None:
+    if objection is not None and writing_gate(case, Action.IMPORT, command.tenant) is not None:
         return objection
     if command.subject is None:
         return _INVALID_BUCKET if command.bucket is not None else _tenant(case)

@@ -1,5 +1,6 @@
 """Who may do what: the rules about the principal, asked before anything else, and about a request made twice."""
 
+from dataclasses import replace
 from typing import Final
 
 from eunoe.domain.entries import HOUR_MS
@@ -66,6 +67,12 @@ def source_allowed(case: Case, draft: Draft) -> Refusal | None:
     The gate was passed, so the principal is in the policy.
     """
     return claimed(draft, case.policy.principals[case.opened.principal], case.policy)
+
+
+def within_scope(case: Case, draft: Draft) -> Refusal | None:
+    """`source_allowed` for who does not say where it comes from: somebody else wrote what is brought in."""
+    rule = case.policy.principals[case.opened.principal]
+    return claimed(draft, replace(rule, source_kinds=None), case.policy)
 
 
 def claimed(draft: Draft, rule: PrincipalRule, policy: Policy) -> Refusal | None:

@@ -43,6 +43,8 @@ class Opened(Struct, frozen=True, kw_only=True, gc=False):
     ``findings`` is what the detectors found, each with what the policy makes of it; ``redacted`` the draft with a body
     sealed anew without what must not be kept, where a finding asks for that.
 
+    ``proven``: an export's signer that the policy trusts signed just this restored fact, text and names included.
+
     ``fresh_key_id`` and ``fresh_root_key_id`` are for `IssueKey`: what was used of them is in the fact
     (``created`` for the key, the same root id for the root), and only then does the shell make the key.
     """
@@ -56,6 +58,7 @@ class Opened(Struct, frozen=True, kw_only=True, gc=False):
     failure: Reason | None = None
     findings: tuple[Finding, ...] = ()
     redacted: Draft | None = None
+    proven: bool = False
     fresh_key_id: KeyId | None = None
     fresh_root_key_id: KeyId | None = None
 
@@ -69,6 +72,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     the draft names, for `IssueKey` the one that (subject, open generation, bucket) has; ``day`` the access key of the
     day that one without a subject asks for. ``memory_held``: a legal hold stands on somebody the record concerns.
     ``quota``: for what destroys. ``value_forgotten``: a record of the subject that said this was forgotten by itself.
+    ``others``: of the records that a restored fact changes beside its own, those that are there and not closed.
     ``rivals``: the records on the same claim that are active and of an open generation, without the record itself and
     the one it would replace; ``twins``: likewise those that say the same words as the draft.
     """
@@ -89,6 +93,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     twins: tuple[MemoryState, ...] = ()
     quota: Quota | None = None
     value_forgotten: bool = False
+    others: tuple[MemoryState, ...] = ()
 
 
 class Refusal(Struct, frozen=True, kw_only=True, gc=False):

@@ -52,6 +52,7 @@ from eunoe.schemas.commands import (
     RejectMemory,
     RememberMemory,
     ResolveConflict,
+    RestoreMemory,
     RetractMemory,
     WithdrawForgetting,
 )
@@ -118,6 +119,8 @@ def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
             | LiftHold(subject=subject)
         ):
             keys += (subject_key(tenant, subject), quota_key(tenant))
+        case RestoreMemory():
+            keys += _named_by_restored(command)
         case RecordExport(subject=subject):
             keys += () if subject is None else (subject_key(tenant, subject),)
         case _:
@@ -135,6 +138,9 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
             return []
         case HoldSubject() | LiftHold() | RecordExport():
             return []
+        case RestoreMemory():
+            found = (find(entries, key, MemoryState) for key in _records_of(command) if key in entries)
+            return [key for record in found for key in _of_record(record)]
         case IssueKey():
             key = _bucket_asked_for(command, entries)
             return [] if key is None else [key]
@@ -278,6 +284,8 @@ def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
                 subject=find(entries, subject_key(tenant, subject), SubjectState),
                 quota=find(entries, quota_key(tenant), Quota),
             )
+        case RestoreMemory():
+            return _known_of_restored(common, command, entries)
         case RecordExport(subject=subject):
             of = None if subject is None else find(entries, subject_key(tenant, subject), SubjectState)
             return replace(common, subject=of)
@@ -296,6 +304,35 @@ def _known_of_draft(common: Known, command: RememberMemory | CorrectMemory, entr
         superseded=old,
         superseded_closed=old is not None and record_closed(old, entries),
         rivals=() if old is None else rivals(tenant, old.claim_ref, entries, {draft.memory_id, old.memory_id}),
+        key=find(entries, key_key(tenant, draft.key_id), KeyState),
+    )
+
+
+def _named_by_restored(command: RestoreMemory) -> list[LedgerKey]:
+    tenant, draft = command.tenant, command.draft
+    keys = _records_of(command)
+    if draft is not None:
+        keys += (subject_key(tenant, draft.subject), key_key(tenant, draft.key_id))
+        keys += [subject_key(tenant, each) for each in draft.about]
+    return keys
+
+
+def _records_of(command: RestoreMemory) -> list[LedgerKey]:
+    restored = command.restored
+    return [memory_key(command.tenant, each) for each in (command.memory_id, *restored.superseded, *restored.contested)]
+
+
+def _known_of_restored(common: Known, command: RestoreMemory, entries: Entries) -> Known:
+    tenant, draft = command.tenant, command.draft
+    own, *others = (find(entries, key, MemoryState) for key in _records_of(command))
+    open_ = tuple(each for each in others if each is not None and not record_closed(each, entries))
+    known = replace(common, memory=own, memory_closed=own is not None and record_closed(own, entries), others=open_)
+    if draft is None:
+        return known
+    return replace(
+        known,
+        subject=find(entries, subject_key(tenant, draft.subject), SubjectState),
+        about=tuple(find(entries, subject_key(tenant, each), SubjectState) for each in draft.about),
         key=find(entries, key_key(tenant, draft.key_id), KeyState),
     )
 

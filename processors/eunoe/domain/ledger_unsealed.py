@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from eunoe.domain.entries import ForgottenValue, LedgerKey, value_key
 from eunoe.domain.known import Digests, Known
 from eunoe.domain.ledger_questions import Entries, contesting, find, with_rivals
-from eunoe.schemas.commands import Command, CorrectMemory, RememberMemory
+from eunoe.schemas.commands import Command, CorrectMemory, RememberMemory, RestoreMemory
 
 
 def unsealed(command: Command, known: Known, digests: Digests | None, entries: Entries) -> tuple[LedgerKey, ...]:
@@ -32,7 +32,7 @@ def with_unsealed(known: Known, command: Command, digests: Digests | None, entri
 
 def _value(command: Command, known: Known, digests: Digests) -> LedgerKey | None:
     """Asked only about people of whom something was forgotten: for everybody else it would be one more round trip."""
-    if not isinstance(command, RememberMemory | CorrectMemory) or not digests.content_hash:
+    if not isinstance(command, RememberMemory | CorrectMemory | RestoreMemory) or not digests.content_hash:
         return None
     if known.subject is None or not known.subject.forgotten_values:
         return None

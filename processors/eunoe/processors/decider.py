@@ -35,7 +35,7 @@ from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import BATCH_COMMANDS, DEAD_LETTERS, DECIDED, SILENT, TRANSACTION_SECONDS, Meter
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
-from eunoe.schemas.commands import Command, CorrectMemory, RememberMemory
+from eunoe.schemas.commands import Command, CorrectMemory, RememberMemory, RestoreMemory
 from eunoe.schemas.events import CommandRejected, Event, Fact, KeyIssued, MemoryQuarantined, SubjectForgotten
 from eunoe.schemas.ids import Millis, Offset, Partition, TenantId
 from eunoe.schemas.policy import Policy
@@ -299,7 +299,7 @@ def _changes(judged: _Judged, offsets: Sequence[Offset]) -> list[Change]:
 
 def _purposes(command: Command, known: Known) -> Sequence[str]:
     """The purposes the command is about, whose switches it is subject to."""
-    if isinstance(command, RememberMemory | CorrectMemory):
+    if isinstance(command, RememberMemory | CorrectMemory | RestoreMemory) and command.draft is not None:
         return command.draft.purposes
     return () if known.memory is None else known.memory.purposes
 

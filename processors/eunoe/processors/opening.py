@@ -18,6 +18,7 @@ from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DataCipher, SubjectRoot
 from eunoe.crypto.wording import same_key, same_words
 from eunoe.domain.known import BodyFacts, Digests, Known, Opened
+from eunoe.processors.proving import is_proven, is_proven_of, restored_payload
 from eunoe.processors.receiving import Received
 from eunoe.schemas.canonical import canonical
 from eunoe.schemas.codec import BODIES
@@ -41,6 +42,7 @@ from eunoe.schemas.commands import (
     RejectMemory,
     RememberMemory,
     ResolveConflict,
+    RestoreMemory,
     RetractMemory,
     WithdrawForgetting,
 )
@@ -110,22 +112,30 @@ class Opener:
         facts: BodyFacts | None = None
         findings: tuple[Finding, ...] = ()
         redacted: Draft | None = None
-        if isinstance(command, RememberMemory | CorrectMemory):
-            keys = await self._keys(command.tenant, command.draft, known)
+        proven = False
+        if isinstance(command, RememberMemory | CorrectMemory | RestoreMemory) and command.draft is not None:
+            draft = command.draft
+            keys = await self._keys(command.tenant, draft, known)
             if keys is None:
                 failure = Reason.UNKNOWN_KEY
             else:
-                found = _read(keys, command)
+                found = _read(keys, draft)
                 if isinstance(found, Reason):
                     failure = found
                 else:
                     body, facts = found
-                    findings = self.examiner.examine(body, command.draft, policy)
+                    proven = isinstance(command, RestoreMemory) and await is_proven_of(
+                        self.keyring, command, body, policy
+                    )
+                    findings = () if proven else self.examiner.examine(body, draft, policy)
                     kept = body
                     if any(each.verdict is Verdict.REDACT for each in findings):
                         kept = self.examiner.redact(body, findings)
-                        redacted = _sealed_anew(keys[0], command.draft, kept)
+                        redacted = _sealed_anew(keys[0], draft, kept)
                     digests = _digests(keys[1], command, body, kept)
+        elif isinstance(command, RestoreMemory):
+            proven = is_proven(command, None, policy)
+            digests = Digests(payload=hashlib.sha256(restored_payload(command, None)).digest()[:_DIGEST_BYTES])
         else:
             digests = Digests(payload=_plain_payload(command))
         issues = isinstance(command, IssueKey)
@@ -139,6 +149,7 @@ class Opener:
             failure=failure,
             findings=findings,
             redacted=redacted,
+            proven=proven,
             fresh_key_id=KeyId(new_id()) if issues else None,
             fresh_root_key_id=KeyId(new_id()) if issues else None,
         )
@@ -151,7 +162,7 @@ class Opener:
         if not isinstance(command, RememberMemory | CorrectMemory):
             return None
         keys = self._cached(command.tenant, command.draft, known)
-        found = None if keys is None else _read(keys, command)
+        found = None if keys is None else _read(keys, command.draft)
         if keys is None or found is None or isinstance(found, Reason):
             return None
         return _indexed(keys[1], found[0], found[0])
@@ -200,11 +211,8 @@ def _open_in(known: Known, draft: Draft) -> bool:
     return key is not None and (key.subject, key.generation) == (draft.subject, draft.generation)
 
 
-def _read(
-    keys: tuple[DataCipher, SubjectRoot], command: RememberMemory | CorrectMemory
-) -> Reason | tuple[MemoryBody, BodyFacts]:
+def _read(keys: tuple[DataCipher, SubjectRoot], draft: Draft) -> Reason | tuple[MemoryBody, BodyFacts]:
     cipher, root = keys
-    draft = command.draft
     try:
         plain = cipher.open(draft.memory_id, draft.body_version, draft.body)
         body = BODIES.decode(plain)
@@ -214,9 +222,12 @@ def _read(
     return body, body_facts(body, len(plain))
 
 
-def _digests(root: SubjectRoot, command: RememberMemory | CorrectMemory, body: MemoryBody, kept: MemoryBody) -> Digests:
+def _digests(
+    root: SubjectRoot, command: RememberMemory | CorrectMemory | RestoreMemory, body: MemoryBody, kept: MemoryBody
+) -> Digests:
     """``body`` is what was asked for, ``kept`` what will be stored: they differ where something was redacted."""
-    return replace(_indexed(root, body, kept), payload=root.payload_digest(_payload(command, body)))
+    payload = restored_payload(command, body) if isinstance(command, RestoreMemory) else _payload(command, body)
+    return replace(_indexed(root, body, kept), payload=root.payload_digest(payload))
 
 
 def _indexed(root: SubjectRoot, body: MemoryBody, kept: MemoryBody) -> Digests:
@@ -286,7 +297,7 @@ def _plain_payload(command: Command) -> bytes:
             named = (command.subject, command.bucket)
         case ExpireMemory():
             named = (command.memory_id, command.expires_at)
-        case RememberMemory() | CorrectMemory():
+        case RememberMemory() | CorrectMemory() | RestoreMemory():
             raise TypeError("a command with a body has a keyed digest")
         case _:
             assert_never(command)

@@ -47,12 +47,14 @@ from eunoe.schemas.commands import (
     RejectMemory,
     RememberMemory,
     ResolveConflict,
+    RestoreMemory,
     RetractMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.ids import CommandId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId, new_id
 from eunoe.schemas.outcomes import Outcome
 from eunoe.schemas.policy import Policy
+from eunoe.schemas.restored import Proof, Restored
 
 ALONE: Final = Asked()
 """A request of its own, part of nothing."""
@@ -230,6 +232,27 @@ class MemoryProducer:
     async def lift_hold(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
         pseudonym, hashed = await self._person(tenant, subject, asked)
         return await self._send(LiftHold(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
+
+    async def restore(self, placed: Placed, restored: Restored, proof: Proof | None, asked: Asked) -> Sent:
+        """The beginning of a record from an export; ``placed`` has its own text, names and end."""
+        placed, draft, hashed = await self._sealed(placed, asked)
+        command = RestoreMemory(
+            tenant=placed.tenant,
+            memory_id=draft.memory_id,
+            draft=draft,
+            restored=restored,
+            proof=proof,
+            idempotency=hashed,
+        )
+        return await self._send(command, asked, draft.memory_id)
+
+    async def restore_change(
+        self, tenant: TenantId, memory_id: MemoryId, restored: Restored, proof: Proof, asked: Asked
+    ) -> Sent:
+        """A later change of it."""
+        hashed = await self._about(tenant, memory_id, 0, asked)
+        command = RestoreMemory(tenant=tenant, memory_id=memory_id, restored=restored, proof=proof, idempotency=hashed)
+        return await self._send(command, asked)
 
     async def record_export(
         self, tenant: TenantId, subject: str | None, identity_check: str, asked: Asked = ALONE, *, everything: bool

@@ -36,12 +36,13 @@ def place(proposal: Proposal, memory_id: MemoryId, policy: Policy | None, now: M
     rule = None if policy is None else policy.kinds.get(kind)
     ttl, expires_at = _end(proposal, rule, now)
     draft = _draft(proposal, MemoryId(checks.uuid("memory_id", memory_id)), limits, ttl, expires_at)
-    body = _body(proposal, limits)
+    subject = None if proposal.subject is None else checks.subject("subject", proposal.subject)
     about = tuple(checks.subject("about", each) for each in checks.several("about", proposal.about, limits.about))
+    body = _body(proposal, limits, subject, about)
     alone = bool(about) or (rule is not None and rule.own_bucket)
     return Placed(
         tenant=TenantId(checks.name("tenant", proposal.tenant)),
-        subject=None if proposal.subject is None else checks.subject("subject", proposal.subject),
+        subject=subject,
         about=about,
         bucket=own_bucket(memory_id) if alone else month_bucket(expires_at),
         body=body,
@@ -142,7 +143,7 @@ def _draft(proposal: Proposal, memory_id: MemoryId, limits: Limits, ttl: int | N
     )
 
 
-def _body(proposal: Proposal, limits: Limits) -> bytes:
+def _body(proposal: Proposal, limits: Limits, subject: str | None, about: tuple[str, ...]) -> bytes:
     """What is sealed. Raises `TooLarge` above the policy's limits."""
     body = BODIES.encode(
         MemoryBody(
@@ -154,6 +155,8 @@ def _body(proposal: Proposal, limits: Limits) -> bytes:
             evidence=tuple(map(_span, checks.several("evidence", proposal.evidence, limits.event_ids))),
             answers=_answers(proposal.answers),
             external_id=_text(proposal, "external_id"),
+            subject=subject,
+            about=about,
         )
     )
     if len(body) > limits.body_bytes:

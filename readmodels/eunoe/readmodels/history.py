@@ -86,6 +86,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     settled_by: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     place: Place | None = None
+    imported_by: PrincipalName | None = None
+    imported_at: Millis | None = None
 
 
 class HistoryNames(msgspec.Struct, frozen=True):
@@ -247,16 +249,18 @@ def _entry(
     findings: tuple[Finding, ...] = (),
     place: Place | None = None,
 ) -> Stored:
-    header = event.header
+    header, said = event.header, event.header.said
     return Stored(
         kind=kind or type(event.fact).__name__,
         version=version,
-        decided_at=header.decided_at,
-        principal=header.principal,
-        event_id=header.event_id,
-        command_id=header.command_id,
-        policy_version=header.policy_version,
-        policy_hash=header.policy_hash,
+        decided_at=said.decided_at,
+        principal=said.principal,
+        event_id=said.event_id,
+        command_id=said.command_id,
+        policy_version=said.policy_version,
+        policy_hash=said.policy_hash,
+        imported_by=None if header.origin is None else header.principal,
+        imported_at=None if header.origin is None else header.decided_at,
         reasons=reasons,
         supersedes=supersedes,
         superseded_by=superseded_by,

@@ -168,7 +168,7 @@ def _writes(record: Positioned[Event]) -> Sequence[Operation]:
         case MemoryQuarantined() | MemoryAccepted():
             return _born(record, event, fact)
         case MemoryPromoted(memory_id=memory_id, version=version, conflicts_with=rivals):
-            at = str(event.header.decided_at)
+            at = str(event.header.said.decided_at)
             promoted: Operation = ("review.promote", tenant, memory_id, version, at, _rivals(rivals))
             return (*_gone(tenant, _ids(fact.supersedes)), promoted)
         case ConflictResolved(memory_id=memory_id, version=version, superseded=superseded):
@@ -210,7 +210,7 @@ def _nothing(
 
 
 def _born(record: Positioned[Event], event: Event, fact: MemoryQuarantined | MemoryAccepted) -> Sequence[Operation]:
-    tenant, at = event.header.tenant, str(event.header.decided_at)
+    tenant, at = event.header.tenant, str(event.header.said.decided_at)
     where = (tenant, fact.draft.memory_id, _refs(fact), "" if fact.claim_ref is None else fact.claim_ref.hex(), at)
     if isinstance(fact, MemoryQuarantined):
         if not fact.reasons:

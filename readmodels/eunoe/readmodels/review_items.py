@@ -116,14 +116,14 @@ def packed(event: Event, fact: MemoryQuarantined) -> bytes:
     draft = fact.draft
     item = Quarantined(
         memory_id=draft.memory_id,
-        queued_at=event.header.decided_at,
+        queued_at=event.header.said.decided_at,
         reviewable_at=fact.reviewable_at,
         reasons=tuple(each.value for each in fact.reasons),
         findings=fact.findings,
         policy_influence=fact.policy_influence,
         supersedes=fact.supersedes,
         conflicts_with=fact.conflicts_with,
-        principal=event.header.principal,
+        principal=event.header.said.principal,
         agent=draft.agent,
         subject=draft.subject,
         generation=draft.generation,
@@ -144,8 +144,8 @@ def packed(event: Event, fact: MemoryQuarantined) -> bytes:
         valid_from=draft.valid_from,
         valid_until=draft.valid_until,
         expires_at=draft.expires_at,
-        policy_version=event.header.policy_version,
-        policy_hash=event.header.policy_hash,
+        policy_version=event.header.said.policy_version,
+        policy_hash=event.header.said.policy_hash,
     )
     return _ENCODER.encode(Waiting(item=item, key_id=draft.key_id, body_version=draft.body_version, body=draft.body))
 

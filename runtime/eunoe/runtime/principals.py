@@ -110,6 +110,9 @@ def create_development_secrets(folder: Path) -> DevelopmentSecrets:
         _create(folder, name, MacAlgorithm.ED25519)
         public = control_signer(folder / f"{name}.secret").verifier().public
         policy = policy.replace(f"@{name}@", base64.b64encode(public).decode())
+    export_key = _create(folder, _EXPORT, MacAlgorithm.ED25519)
+    exporter = base64.b64encode(control_signer(export_key).verifier().public).decode()
+    policy = policy.replace(f"@{_EXPORT}@", exporter)
     control_key = _create(folder, _CONTROL, MacAlgorithm.ED25519)
     signer = control_signer(control_key)
     return DevelopmentSecrets(
@@ -117,7 +120,7 @@ def create_development_secrets(folder: Path) -> DevelopmentSecrets:
         secrets=folder,
         control_key=control_key,
         attest_key=_create(folder, _ATTEST, MacAlgorithm.ED25519),
-        export_key=_create(folder, _EXPORT, MacAlgorithm.ED25519),
+        export_key=export_key,
         erasure_ledger=folder / "erasures.jsonl",
         control_signers=(ControlSigner(signer.secret_id, signer.verifier().public),),
         policy=policy.encode(),
@@ -127,7 +130,7 @@ def create_development_secrets(folder: Path) -> DevelopmentSecrets:
 def sample_development_text() -> str:
     """The development policy with public keys that nobody holds: for what only asks the policy."""
     policy = development_policy_text()
-    for number, name in enumerate(_SIGNING_PRINCIPALS):
+    for number, name in enumerate((*_SIGNING_PRINCIPALS, _EXPORT)):
         policy = policy.replace(f"@{name}@", base64.b64encode(bytes([number]) * 32).decode())
     return policy
 

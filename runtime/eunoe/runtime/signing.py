@@ -22,6 +22,7 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RecordExport,
     RejectMemory,
+    RestoreMemory,
     RetractMemory,
     WithdrawForgetting,
 )
@@ -38,7 +39,7 @@ RECORD_LIMIT: Final = 1_000_000
 # it is; a signature is never refused where a shared secret would do.
 _SIGNED: Final = (
     PromoteMemory, RejectMemory, ConfirmMemory, RetractMemory, ForgetMemory, ForgetSubject, ReadmitSubject,
-    WithdrawForgetting, HoldSubject, LiftHold, RecordExport,
+    WithdrawForgetting, HoldSubject, LiftHold, RecordExport, RestoreMemory,
 )  # fmt: skip
 
 

@@ -17,6 +17,10 @@ from eunoe.schemas.ids import LogId
 
 ACCESS_REPORT: Final = "eunoe/access-report/1"
 """All that is held on one person."""
+TENANT_EXPORT: Final = "eunoe/tenant-export/1"
+"""The head of an export of all that is held in a tenant."""
+RESTORED_FACT: Final = "eunoe/restored-fact/1"
+"""One fact of such an export (`eunoe.schemas.restoring`)."""
 _FIELDS: Final = ("format", "log_id", "statement", "signer", "signature")
 
 

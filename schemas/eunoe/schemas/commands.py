@@ -9,7 +9,16 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from eunoe.schemas.ids import AgentId, Bucket, KeyId, MemoryId, Millis, Pseudonym, TenantId
+from eunoe.schemas.ids import (
+    AgentId,
+    Bucket,
+    KeyId,
+    MemoryId,
+    Millis,
+    Pseudonym,
+    TenantId,
+)
+from eunoe.schemas.restored import Proof, Restored
 from eunoe.schemas.values import (
     Circumstance,
     ConflictPolicy,
@@ -52,7 +61,11 @@ class Answers(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
-    """The part of a record that is sealed. Its Avro form is what ``Draft.body`` encrypts."""
+    """The part of a record that is sealed. Its Avro form is what ``Draft.body`` encrypts.
+
+    ``subject`` and ``about`` are the plain names behind the draft's pseudonyms, so that a record can be exported to an
+    installation in which they have others. No reader is shown them, and no detector looks at them.
+    """
 
     statement: str
     claim_key: str | None = None
@@ -62,6 +75,8 @@ class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     evidence: tuple[EvidenceSpan, ...] = ()
     answers: Answers | None = None
     external_id: str | None = None
+    subject: str | None = None
+    about: tuple[str, ...] = ()
 
 
 class Draft(Struct, frozen=True, kw_only=True, gc=False):
@@ -255,6 +270,20 @@ class RecordExport(Struct, frozen=True, kw_only=True, gc=False):
     idempotency: bytes
 
 
+class RestoreMemory(Struct, frozen=True, kw_only=True, gc=False):
+    """Bring in one fact from an export: with ``draft`` the beginning of a record, without it a later change.
+
+    Without a proof that holds here a record waits for a person, and a change is refused.
+    """
+
+    tenant: TenantId
+    memory_id: MemoryId
+    draft: Draft | None = None
+    restored: Restored
+    proof: Proof | None = None
+    idempotency: bytes
+
+
 Command = (
     IssueKey
     | RememberMemory
@@ -273,4 +302,5 @@ Command = (
     | HoldSubject
     | LiftHold
     | RecordExport
+    | RestoreMemory
 )

@@ -100,6 +100,8 @@ class Reason(StrEnum):
     CONFIRMATION_NEEDED = "confirmation_needed"
     WAITING_PERIOD = "waiting_period"
     SAME_OWNER = "same_owner"
+    # imports
+    UNPROVEN_IMPORT = "unproven_import"
 
 
 class Authorization(Struct, frozen=True, kw_only=True, gc=False):
@@ -108,6 +110,19 @@ class Authorization(Struct, frozen=True, kw_only=True, gc=False):
     secret_id: SecretId
     signed: bytes
     signature: bytes
+
+
+class Origin(Struct, frozen=True, kw_only=True, gc=False):
+    """Where a fact that was brought in from an export was decided first. ``signer`` vouched for it."""
+
+    log_id: LogId
+    signer: SecretId
+    decided_at: Millis
+    principal: PrincipalName
+    event_id: EventId
+    command_id: CommandId
+    policy_version: int
+    policy_hash: str
 
 
 class EventHeader(Struct, frozen=True, kw_only=True, gc=False):
@@ -133,6 +148,12 @@ class EventHeader(Struct, frozen=True, kw_only=True, gc=False):
     idempotency: bytes | None = None
     payload_digest: bytes | None = None
     authorization: Authorization | None = None
+    origin: Origin | None = None
+
+    @property
+    def said(self) -> "EventHeader | Origin":
+        """Who said so when, under which policy, as readers are told: there where it was decided first."""
+        return self.origin or self
 
 
 class SubjectRef(Struct, frozen=True, kw_only=True, gc=False):

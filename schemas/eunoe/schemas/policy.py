@@ -196,6 +196,7 @@ class Policy:
 
     ``idempotency_retention`` is at least the retention of ``memory-events``; ``expiry_tolerance`` is how far a client's
     ``expires_at`` may be from append time plus the TTL it states. ``surfaces``: where answers may be shown; None: any.
+    ``import_keys``: the Ed25519 keys of those whose exports are restored as they were, by the signer's name.
     """
 
     version: int
@@ -214,6 +215,7 @@ class Policy:
     review: ReviewRules = field(default_factory=ReviewRules)
     conflicts: ConflictRules = field(default_factory=ConflictRules)
     erasure: ErasureRules = field(default_factory=ErasureRules)
+    import_keys: Mapping[SecretId, bytes] = field(default_factory=lambda: MappingProxyType({}))
 
     def circumstance(self, declared: Circumstance) -> Verdict:
         """What a declared circumstance does. One that no rule speaks of is refused: it argues against keeping."""

@@ -35,6 +35,7 @@ from eunoe.schemas.policy_rules import (
     conflicts_of,
     detection_of,
     erasure_of,
+    import_keys_of,
     review_of,
     surfaces_of,
 )
@@ -116,6 +117,7 @@ def _policy(top: Table, digest: str) -> Policy:
         review=review_of(top.table("review", required=False)),
         conflicts=conflicts_of(top.table("conflicts", required=False)),
         erasure=erasure_of(top.table("erasure", required=False)),
+        import_keys=import_keys_of(top.table("import_keys", required=False)),
     )
     retention.close()
     top.close()

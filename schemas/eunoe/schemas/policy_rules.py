@@ -3,12 +3,14 @@
 Read by `eunoe.schemas.policy_file`, into the types of `eunoe.schemas.policy`.
 """
 
+import base64
+import binascii
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from eunoe.schemas.commands import Answers
 from eunoe.schemas.events import Reason
-from eunoe.schemas.ids import is_name
+from eunoe.schemas.ids import SecretId, is_name
 from eunoe.schemas.policy import INFLUENCE, ConflictRules, DetectionRules, ErasureRules, ReviewRules
 from eunoe.schemas.toml_tables import Table, member
 from eunoe.schemas.values import Circumstance, MemoryClass, Verdict
@@ -93,6 +95,21 @@ def conflicts_of(table: Table) -> ConflictRules:
     after = table.duration("newer_wins_after") if "newer_wins_after" in table else None
     table.close()
     return ConflictRules(newer_wins_after=after)
+
+
+def import_keys_of(table: Table) -> Mapping[SecretId, bytes]:
+    """Whose exports are restored as they were: public keys by the name under which they sign."""
+    found: dict[SecretId, bytes] = {}
+    for name in table:
+        text = table.text(name)
+        try:
+            found[SecretId(name)] = base64.b64decode(text, validate=True)
+        except binascii.Error:
+            found[SecretId(name)] = b""
+        if len(found[SecretId(name)]) != 32:
+            table.problem(name, f"import_keys.{name} must be an Ed25519 public key: 32 bytes in base64")
+    table.close()
+    return MappingProxyType(found)
 
 
 def erasure_of(table: Table) -> ErasureRules:

@@ -26,6 +26,7 @@ from eunoe.schemas.commands import (
     RejectMemory,
     RememberMemory,
     ResolveConflict,
+    RestoreMemory,
     RetractMemory,
     WithdrawForgetting,
 )
@@ -72,6 +73,7 @@ OFFICER: Final = PrincipalName("officer")
 SECOND_OFFICER: Final = PrincipalName("second-officer")
 COLLEAGUE: Final = PrincipalName("colleague")
 ROBOT_OFFICER: Final = PrincipalName("robot-officer")
+IMPORTER: Final = PrincipalName("importer")
 EXPORTER: Final = PrincipalName("exporter")
 ROBOT_EXPORTER: Final = PrincipalName("robot-exporter")
 ASKER: Final = PrincipalName("asker")
@@ -100,6 +102,7 @@ SIGNERS: Final[dict[type[Command], tuple[PrincipalName, bool]]] = {
     HoldSubject: (OFFICER, True),
     LiftHold: (OFFICER, True),
     RecordExport: (EXPORTER, True),
+    RestoreMemory: (IMPORTER, True),
 }
 """Who sends a command when a test does not say, and whether by Ed25519."""
 
@@ -136,6 +139,7 @@ _PRINCIPALS: Final = (
     _principal(SECOND_OFFICER, _HUMAN, Action.ERASE, Action.READMIT, Action.HOLD),
     _principal(COLLEAGUE, _HUMAN, Action.ERASE, Action.READMIT, Action.HOLD, owner=f"owner of {OFFICER}"),
     _principal(ROBOT_OFFICER, _SERVICE, Action.ERASE, Action.READMIT, Action.HOLD),
+    _principal(IMPORTER, _HUMAN, Action.IMPORT, cleared=Sensitivity.RESTRICTED),
     _principal(EXPORTER, _HUMAN, Action.EXPORT, cleared=Sensitivity.RESTRICTED),
     _principal(ROBOT_EXPORTER, _SERVICE, Action.EXPORT, cleared=Sensitivity.RESTRICTED),
     _principal(ASKER, _SERVICE, Action.WRITE, Action.REQUEST_ERASURE),

@@ -33,7 +33,7 @@ from eunoe.domain.ledger_state import (
 )
 from eunoe.domain.ledger_unsealed import unsealed, with_unsealed
 from eunoe.domain.memory import MemoryState
-from eunoe.schemas.commands import Command, CorrectMemory, Draft, IssueKey, RememberMemory
+from eunoe.schemas.commands import Command, Draft, IssueKey
 from eunoe.schemas.events import CommandRejected, Event, EventHeader, Fact, Finding, KeyIssued, Reason
 from eunoe.schemas.ids import (
     Bucket,
@@ -96,6 +96,7 @@ class How(TypedDict, total=False):
     findings: tuple[Finding, ...]
     redacted: Draft
     text: str
+    proven: bool
 
 
 @dataclass(slots=True)
@@ -156,6 +157,7 @@ class Scenario:
             failure=failure,
             findings=how.get("findings", ()),
             redacted=how.get("redacted"),
+            proven=how.get("proven", False),
             fresh_key_id=KeyId(derived_id("key", str(self.asked))),
             fresh_root_key_id=KeyId(derived_id("root", str(self.asked))),
         )
@@ -251,8 +253,9 @@ def _digests(command: Command, text: str | None, claim: str | None) -> Digests:
     """As the shell would: the request without its idempotency key, sealing, and an instant that follows from a TTL."""
     fields = structs.asdict(command)
     fields.pop("idempotency", None)
-    if isinstance(command, RememberMemory | CorrectMemory):
-        draft = structs.asdict(command.draft)
+    draft_of = getattr(command, "draft", None)
+    if isinstance(draft_of, Draft):
+        draft = structs.asdict(draft_of)
         for name in ("memory_id", "key_id", "generation", "body"):
             draft.pop(name)
         if draft["ttl"] is not None:
@@ -260,10 +263,9 @@ def _digests(command: Command, text: str | None, claim: str | None) -> Digests:
         fields["draft"] = draft
     payload = sha256(_JSON.encode((type(command).__name__, fields, text or ""))).digest()[:16]
     words = ""
-    if isinstance(command, RememberMemory | CorrectMemory):
+    if isinstance(draft_of, Draft):
         # No two records say the same unless a test has them do so.
-        drafted = command.draft
-        words = f"{drafted.subject} {drafted.generation} {drafted.memory_id if text is None else text}"
+        words = f"{draft_of.subject} {draft_of.generation} {draft_of.memory_id if text is None else text}"
     return Digests(
         payload=payload,
         content_hash=sha256(words.encode()).digest()[:16] if words else b"",

@@ -22,9 +22,21 @@ from eunoe.schemas.commands import Command, EvidenceSpan, MemoryBody
 from eunoe.schemas.control import ControlRecord
 from eunoe.schemas.envelope import Envelope
 from eunoe.schemas.events import Fact
-from eunoe.schemas.ids import Bucket, CommandId, KeyId, LogId, MemoryId, MessageId, Offset, PrincipalName, SecretId
+from eunoe.schemas.ids import (
+    Bucket,
+    CommandId,
+    EventId,
+    KeyId,
+    LogId,
+    MemoryId,
+    MessageId,
+    Offset,
+    PrincipalName,
+    SecretId,
+)
 from eunoe.schemas.receipts import ReceiptRecord, receipt_body
-from eunoe.schemas.values import Trust, Verdict
+from eunoe.schemas.restored import Proof, Restored, RestoredFinding
+from eunoe.schemas.values import Confirmation, Trust, Verdict
 from eunoe.testing.samples import (
     SAMPLE_SUBJECT,
     SAMPLE_TENANT,
@@ -83,6 +95,30 @@ def stored_records() -> tuple[Stored, ...]:
     return tuple(found)
 
 
+_RESTORED = Restored(
+    what="MemoryAccepted",
+    trust=Trust.VERIFIED,
+    confirmation=Confirmation.CONFIRMED,
+    superseded=(_MEMORY,),
+    contested=(_MEMORY,),
+    supersedes=_MEMORY,
+    conflicts=(_MEMORY,),
+    reasons=("untrusted_source",),
+    settled_by=("time",),
+    claim_changed=True,
+    policy_influence=True,
+    reviewable_at=SAMPLE_TIME,
+    findings=(RestoredFinding(detector="text", rule="routing", verdict=Verdict.ALLOW),),
+    at=SAMPLE_TIME,
+    by=PrincipalName("agent"),
+    event_id=EventId(sample_id("event")),
+    command_id=CommandId(sample_id("command")),
+    policy_version=3,
+    policy_hash="0" * 64,
+)
+_PROOF = Proof(log_id=_LOG, signer=SecretId("export-1"), signature=b"s" * 64)
+
+
 def _commands() -> tuple[Command, ...]:
     about: Mapping[str, Any] = {"tenant": SAMPLE_TENANT, "memory_id": _MEMORY}
     person: Mapping[str, Any] = {"tenant": SAMPLE_TENANT, "subject": SAMPLE_SUBJECT, "idempotency": _KEY}
@@ -107,6 +143,7 @@ def _commands() -> tuple[Command, ...]:
         commands.HoldSubject(**person, review_at=SAMPLE_TIME),
         commands.LiftHold(**person),
         commands.RecordExport(**person, identity_check="passport, seen by M. Huber"),
+        commands.RestoreMemory(**about, draft=sample_draft(), restored=_RESTORED, proof=_PROOF, idempotency=_KEY),
     )
 
 
@@ -168,6 +205,8 @@ def _others() -> Mapping[codec.Codec[Any], Any]:
             evidence=(span,),
             answers=commands.Answers(future_use="asked twice"),
             external_id="x-9",
+            subject="customer-17",
+            about=("customer-18",),
         ),
         codec.ENVELOPES: Envelope(
             command_id=CommandId(sample_id("command")),

@@ -1,0 +1,182 @@
+"""Bringing an export in: every fact becomes a command, in order, and the decider says what becomes of each.
+
+Repeat-safe: a command's idempotency key is the digest of its fact, and a record that is there already is left as it is.
+What nobody vouches for is brought in only as far as it was in use: as records that wait for a person.
+"""
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from eunoe.client.export_file import Incoming, read_export
+from eunoe.crypto.buckets import month_bucket, own_bucket
+from eunoe.producers.client import Asked, MemoryProducer, Placed, Sent
+from eunoe.producers.errors import CallerError, KeyRefused
+from eunoe.runtime.errors import CallerFault
+from eunoe.schemas.codec import BODIES
+from eunoe.schemas.events import (
+    MemoryRejected,
+    MemoryRetracted,
+    Reason,
+)
+from eunoe.schemas.ids import MemoryId, TenantId
+from eunoe.schemas.outcomes import Outcome, OutcomeStatus
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.restoring import restored_bytes
+
+TIMEOUT_S: Final = 60.0
+_WINDOW: Final = 200
+"""Commands under way at once: enough that the decider's batches are full, few enough to wait for with one deadline."""
+_ENDED: Final = frozenset({MemoryRejected.__name__, MemoryRetracted.__name__})
+
+
+@dataclass(eq=False)
+class ImportRefused(CallerFault):
+    """Nothing was brought in."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return f"the import is refused: {self.problem}"
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """Every fact of the file is counted in exactly one of these. ``problem``: why nothing in it is vouched for.
+
+    ``restored``: as it was elsewhere; ``quarantined``: waits for a person here; ``already_here``; ``left``: of records
+    that were not in use, in a file that nobody vouches for; ``unreadable``: lines that are no facts. ``refused`` by
+    reason, with the ids of records in ``refused_records``. ``in_use_again``: records whose replacement was refused.
+    """
+
+    problem: str | None
+    unreadable: int
+    restored: int = 0
+    quarantined: int = 0
+    already_here: int = 0
+    left: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    refused_records: dict[MemoryId, str] = field(default_factory=dict)
+    in_use_again: set[MemoryId] = field(default_factory=set)
+
+    @property
+    def complete(self) -> bool:
+        """All of it is here, as it was."""
+        return self.problem is None and not (self.unreadable or self.refused or self.quarantined or self.left)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "complete": self.complete,
+            "problem": self.problem,
+            "restored": self.restored,
+            "already_here": self.already_here,
+            "quarantined": self.quarantined,
+            "left": self.left,
+            "unreadable": self.unreadable,
+            "refused": dict(sorted(self.refused.items())),
+            "refused_records": dict(sorted(self.refused_records.items())),
+            "in_use_again": sorted(self.in_use_again),
+        }
+
+    def take(self, fact: Incoming, outcome: Outcome | str) -> None:
+        """What became of a fact: its outcome, or a reason for which no command of it could be sent."""
+        reason = outcome if isinstance(outcome, str) else outcome.reason if outcome.refused else None
+        if isinstance(outcome, Outcome) and _is_here(fact, outcome):
+            self.already_here += 1
+        elif reason is not None:
+            self.refused[reason] += 1
+            self.refused_records.setdefault(fact.memory_id, reason)
+            self.in_use_again |= set(fact.restored.superseded) - set(self.refused_records)
+        elif isinstance(outcome, Outcome) and fact.proof is None:
+            self.quarantined += 1
+        else:
+            self.restored += 1
+
+
+def _is_here(fact: Incoming, outcome: Outcome) -> bool:
+    if outcome.status is OutcomeStatus.DUPLICATE:
+        return True
+    met = outcome.current_version if outcome.reason == Reason.VERSION_CONFLICT else None
+    return met is not None and met >= fact.restored.version
+
+
+@dataclass(slots=True, kw_only=True)
+class Importing:
+    """Imports as one principal. Made by `Memory.connect`."""
+
+    producer: MemoryProducer
+    policy: Callable[[], Policy | None]
+    timeout: float = field(default=TIMEOUT_S)
+
+    async def file(self, content: bytes, *, tenant: str | None = None) -> ImportReport:
+        """Bring in an export of a tenant (`eunoe.client.export_file`). ``tenant``: it must be this one's.
+
+        Needs the right ``import``. Raises `ImportRefused`, ``BadExport`` for what is no such file, and what sending
+        raises: called again it goes on where it ended.
+        """
+        policy = self.policy()
+        if policy is None:
+            raise ImportRefused("no policy is in force")
+        found = read_export(content, policy.import_keys)
+        if any(each.tenant != (tenant or found.facts[0].tenant) for each in found.facts):
+            raise ImportRefused("it holds another tenant's memory")
+        report = ImportReport(problem=found.problem, unreadable=found.unreadable)
+        facts = found.facts
+        if found.problem is not None:
+            facts = in_use(found.facts)
+            report.left = len(found.facts) - len(facts)
+        waiting: list[tuple[Incoming, Sent]] = []
+        for fact in facts:
+            try:
+                waiting.append((fact, await self._send(fact, policy)))
+            except KeyRefused as refused:
+                closed = refused.outcome.reason == Reason.SUBJECT_CLOSED
+                report.take(fact, Reason.ERASED.value if closed else refused.outcome.reason or "no_key")
+            except CallerError as error:
+                report.take(fact, f"invalid_{error.field}")
+            if len(waiting) >= _WINDOW:
+                await self._answered(waiting, report)
+        await self._answered(waiting, report)
+        return report
+
+    async def _answered(self, waiting: list[tuple[Incoming, Sent]], report: ImportReport) -> None:
+        outcomes = await asyncio.gather(*(sent.outcome(self.timeout) for _, sent in waiting))
+        for (fact, _), outcome in zip(waiting, outcomes, strict=True):
+            report.take(fact, outcome)
+        waiting.clear()
+
+    async def _send(self, fact: Incoming, policy: Policy) -> Sent:
+        said = restored_bytes(fact.tenant, fact.memory_id, fact.draft, fact.body, fact.restored)
+        vouched = "plain" if fact.proof is None else "proven"
+        asked = Asked(idempotency_key=f"import-{vouched}-{hashlib.sha256(said).hexdigest()}")
+        if fact.draft is None or fact.body is None:
+            assert fact.proof is not None, "of a file that nobody vouches for only beginnings are sent"
+            return await self.producer.restore_change(fact.tenant, fact.memory_id, fact.restored, fact.proof, asked)
+        return await self.producer.restore(_placed(fact, policy), fact.restored, fact.proof, asked)
+
+
+def _placed(fact: Incoming, policy: Policy) -> Placed:
+    draft, body = fact.draft, fact.body
+    assert draft is not None
+    assert body is not None
+    rule = policy.kinds.get(draft.kind)
+    alone = bool(body.about) or (rule is not None and rule.own_bucket)
+    return Placed(
+        tenant=TenantId(fact.tenant),
+        subject=body.subject,
+        about=body.about,
+        bucket=own_bucket(draft.memory_id) if alone else month_bucket(draft.expires_at),
+        body=BODIES.encode(body),
+        draft=draft,
+    )
+
+
+def in_use(facts: Iterable[Incoming]) -> tuple[Incoming, ...]:
+    """The beginnings of records that were in use, or waited, at the end of the file."""
+    found = tuple(facts)
+    ended = {each.memory_id for each in found if each.restored.what in _ENDED}
+    ended |= {old for each in found for old in each.restored.superseded}
+    return tuple(each for each in found if each.draft is not None and each.memory_id not in ended)

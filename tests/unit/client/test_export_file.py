@@ -1,0 +1,210 @@
+"""The file of a tenant: what goes into it, what is vouched for, and what a change of it does."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from eunoe.client.export_file import (
+    FOREIGN_SIGNER,
+    INCOMPLETE,
+    digest_of,
+    fact_line,
+    is_whole,
+    read_export,
+    statements_of,
+)
+from eunoe.client.held import Held
+from eunoe.client.importing import in_use
+from eunoe.client.tenant_facts import Chosen, chosen
+from eunoe.crypto.exports import TENANT_EXPORT, BadExport, signed_document
+from eunoe.crypto.signatures import Ed25519Signer
+from eunoe.processors.proving import is_proven
+from eunoe.runtime.principals import sample_development_policy
+from eunoe.schemas.commands import MemoryBody, RestoreMemory
+from eunoe.schemas.events import (
+    ConflictRef,
+    Fact,
+    MemoryConfirmed,
+    MemoryExpired,
+    MemoryForgotten,
+    MemoryPromoted,
+    MemoryRetracted,
+    SubjectForgotten,
+    SupersededRef,
+)
+from eunoe.schemas.ids import CommandId, LogId, MemoryId, Millis, Offset, Pseudonym, SecretId
+from eunoe.schemas.policy import Policy
+from eunoe.schemas.values import Trust
+from eunoe.testing.samples import (
+    SAMPLE_TENANT,
+    SAMPLE_TIME,
+    sample_accepted,
+    sample_draft,
+    sample_event,
+    sample_id,
+    sample_quarantined,
+)
+
+SIGNER = Ed25519Signer(SecretId("export-1"), b"k" * 32)
+TRUSTED = {SIGNER.secret_id: SIGNER.verifier().public}
+LOG = LogId(sample_id("log"))
+NAMES = ("tea", "milk", "rum", "mail", "back")
+IDS = {name: MemoryId(sample_id(name)) for name in (*NAMES, "lost", "old")}
+BODIES = {
+    IDS[name]: MemoryBody(statement=f"Said {name} \u2028 „ja“.", subject="anna") for name in IDS if name != "lost"
+}
+
+
+def born(name: str, **over: Any) -> Fact:
+    return replace(sample_accepted(sample_draft(memory_id=IDS[name])), **over)
+
+
+FACTS: tuple[Fact, ...] = (
+    born("tea"),
+    born("milk", supersedes=SupersededRef(memory_id=IDS["tea"], version=2)),
+    born("rum", conflicts_with=(ConflictRef(memory_id=IDS["milk"], version=2),), claim_ref=b"c" * 16),
+    MemoryConfirmed(memory_id=IDS["milk"], version=3),
+    sample_quarantined(sample_draft(memory_id=IDS["mail"])),
+    MemoryPromoted(memory_id=IDS["mail"], version=2, trust=Trust.VERIFIED),
+    born("back"),
+    MemoryRetracted(memory_id=IDS["back"], version=2),
+)
+
+
+def choice(*more: Fact, without: frozenset[MemoryId] = frozenset()) -> Chosen:
+    held = Held(tenant=SAMPLE_TENANT)
+    for offset, fact in enumerate((*FACTS, *more)):
+        held.take(Offset(offset), sample_event(fact, command_id=CommandId(sample_id(f"command {offset}"))))
+    return chosen(held, BODIES, frozenset(BODIES) - without, SAMPLE_TIME)
+
+
+def export(found: Chosen) -> list[dict[str, Any]]:
+    statements = statements_of(SAMPLE_TENANT, found.facts)
+    head = {"tenant": SAMPLE_TENANT, "facts": len(statements), "digest": digest_of(statements)}
+    return [
+        signed_document(TENANT_EXPORT, LOG, head, SIGNER),
+        *(fact_line(LOG, each, SIGNER) for each in statements),
+    ]
+
+
+def content(lines: list[Any]) -> bytes:
+    return "\n".join(json.dumps(each) for each in lines).encode()
+
+
+def test_what_was_written_is_read_back_and_vouched_for() -> None:
+    found = choice()
+    read = read_export(content(export(found)), TRUSTED)
+    assert (read.problem, read.unreadable, found.records, found.left_out) == (None, 0, 5, {})
+    assert [(each.memory_id, each.restored) for each in read.facts] == [
+        (each.memory_id, each.restored) for each in found.facts
+    ]
+    assert [each.body for each in read.facts] == [each.body for each in found.facts]
+    assert read.digest == digest_of(statements_of(SAMPLE_TENANT, found.facts))
+    lines = export(found)
+    assert is_whole(lines[0]["statement"], lines[1:])
+
+
+def test_the_decider_makes_the_same_bytes_and_no_others() -> None:
+    sample = sample_development_policy()
+    policy = Policy(**{name: getattr(sample, name) for name in Policy.__dataclass_fields__} | {"import_keys": TRUSTED})
+    for each in read_export(content(export(choice())), TRUSTED).facts:
+        # Whatever an installation gives a draft is not signed.
+        draft = (
+            None if each.draft is None else replace(each.draft, subject=Pseudonym("b" * 32), generation=4, body=b"x")
+        )
+        command = RestoreMemory(
+            tenant=each.tenant,
+            memory_id=each.memory_id,
+            draft=draft,
+            restored=each.restored,
+            proof=each.proof,
+            idempotency=b"",
+        )
+        assert is_proven(command, each.body, policy)
+        assert not is_proven(command, each.body, sample)
+        assert not is_proven(replace(command, proof=None), each.body, policy)
+        assert not is_proven(
+            replace(command, restored=replace(each.restored, trust=Trust.ASSERTED, version=9)), each.body, policy
+        )
+        if each.body is not None and draft is not None:
+            assert not is_proven(command, replace(each.body, statement="Said rum."), policy)
+            assert not is_proven(command, replace(each.body, subject="boris"), policy)
+            longer = replace(draft, expires_at=Millis(draft.expires_at + 1))
+            assert not is_proven(replace(command, draft=longer), each.body, policy)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lines: lines.pop(),
+        lambda lines: lines.append(lines[1]),
+        lambda lines: lines.insert(1, lines.pop()),
+        lambda lines: lines[1]["fact"]["body"].update(statement="Said rum."),
+        lambda lines: lines[0]["statement"].update(facts=7),
+        lambda lines: lines[0].update(signature=""),
+        lambda lines: lines[0].update(log_id="another"),
+        lambda lines: lines.append({"fact": {"fraction": 0.5}}),
+        lambda lines: lines.append("no fact"),
+    ],
+)
+def test_whatever_was_changed_nobody_vouches_for_any_of_it(change: Callable[[list[Any]], object]) -> None:
+    lines = export(choice())
+    change(lines)
+    read = read_export(content(lines), TRUSTED)
+    assert read.problem is not None
+    assert read.facts
+    assert {each.proof for each in read.facts} == {None}
+
+
+def test_an_unknown_signer_vouches_for_nothing() -> None:
+    assert read_export(content(export(choice())), {}).problem == FOREIGN_SIGNER
+    other = {SIGNER.secret_id: Ed25519Signer(None, b"o" * 32).verifier().public}
+    assert read_export(content(export(choice())), other).problem not in (None, INCOMPLETE)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"no json", b'{"format": "eunoe/access-report/1"}'])
+def test_what_is_no_export_of_a_tenant_is_told_so(data: bytes) -> None:
+    with pytest.raises(BadExport):
+        read_export(data, TRUSTED)
+
+
+def test_a_line_that_is_no_text_is_counted_and_not_read() -> None:
+    lines = export(choice())
+    lines[1]["fact"]["body"]["statement"] = "\ud800"
+    read = read_export(content(lines), TRUSTED)
+    assert (read.unreadable, len(read.facts)) == (1, len(FACTS) - 1)
+
+
+def test_of_a_file_that_nobody_vouches_for_only_what_was_in_use_comes_in() -> None:
+    facts = read_export(content(export(choice())), {}).facts
+    assert [each.memory_id for each in in_use(facts)] == [IDS[name] for name in ("milk", "rum", "mail")]
+
+
+def test_what_is_forgotten_unreadable_over_or_nameless_stays_and_so_does_what_it_replaced() -> None:
+    found = choice(
+        born("lost"),
+        born("old"),
+        MemoryExpired(memory_id=IDS["old"], version=2),
+        MemoryForgotten(memory_id=IDS["milk"], version=4),
+        without=frozenset({IDS["mail"]}),
+    )
+    assert found.left_out == {
+        "expired": 1,
+        "forgotten": 1,
+        "people_not_named": 1,
+        "replaced_by_one_left_out": 1,
+        "unreadable": 1,
+    }
+    assert {each.memory_id for each in found.facts} == {IDS["rum"], IDS["back"]}
+    assert all(not each.restored.contested for each in found.facts)
+    assert choice(SubjectForgotten(subject=sample_draft().subject, generation=1, records=5)).facts == ()
+
+
+def test_a_version_that_only_a_record_that_stays_had_brought_about_is_not_counted() -> None:
+    found = choice(MemoryForgotten(memory_id=IDS["rum"], version=2))
+    milk = [each.restored.version for each in found.facts if each.memory_id == IDS["milk"]]
+    assert milk == [1, 2]
+    assert [each.restored.version for each in choice().facts if each.memory_id == IDS["milk"]] == [1, 3]

@@ -1,0 +1,228 @@
+"""What becomes of a fact that another installation exported: as it was, waiting for a person, or refused."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from eunoe.domain.entries import LedgerKey
+from eunoe.schemas.commands import RestoreMemory
+from eunoe.schemas.events import (
+    CommandDuplicate,
+    ConflictRef,
+    MemoryAccepted,
+    MemoryConfirmed,
+    MemoryPromoted,
+    MemoryQuarantined,
+    MemoryRejected,
+    MemoryRetracted,
+    Reason,
+)
+from eunoe.schemas.ids import CommandId, EventId, KeyId, Millis, PrincipalName
+from eunoe.schemas.restored import Restored
+from eunoe.schemas.values import Confirmation, Lifecycle, Trust, Writing
+from unit.domain.samples import (
+    ACME,
+    AGENT,
+    ALICE,
+    BOB,
+    IMPORTER,
+    MONTH,
+    NOW,
+    draft,
+    forget,
+    forget_subject,
+    hold,
+    memory,
+    once,
+    remember,
+)
+from unit.domain.scenario import Refused, Scenario, replayed
+
+
+def restored(what: type, version: int = 1, **over: Any) -> Restored:
+    fact = Restored(
+        what=what.__name__,
+        version=version,
+        trust=Trust.VERIFIED,
+        confirmation=Confirmation.CONFIRMED,
+        at=Millis(NOW - 1_000),
+        by=PrincipalName("author"),
+        event_id=EventId("event"),
+        command_id=CommandId("command"),
+        policy_version=7,
+        policy_hash="1" * 64,
+    )
+    return replace(fact, **over)
+
+
+def begins(name: str, key: KeyId, what: type = MemoryAccepted, **over: Any) -> RestoreMemory:
+    return RestoreMemory(
+        tenant=ACME,
+        memory_id=memory(name),
+        draft=draft(name, key),
+        restored=restored(what, **over),
+        idempotency=once(),
+    )
+
+
+def changes(name: str, what: type, version: int, **over: Any) -> RestoreMemory:
+    return RestoreMemory(
+        tenant=ACME, memory_id=memory(name), restored=restored(what, version, **over), idempotency=once()
+    )
+
+
+def opened() -> tuple[Scenario, KeyId]:
+    scenario = Scenario()
+    return scenario, scenario.key(ALICE, MONTH)
+
+
+def consistent(scenario: Scenario) -> dict[LedgerKey, bytes]:
+    """The ledger, once it is seen to be what the log alone makes."""
+    assert replayed(scenario.events) == scenario.store
+    return scenario.store
+
+
+def test_what_is_vouched_for_is_restored_with_its_trust_and_what_it_replaced() -> None:
+    scenario, key = opened()
+    scenario.given(begins("tea", key), proven=True)
+    milk = begins("milk", key, superseded=(memory("tea"),), settled_by=("time",))
+    scenario.given(milk, proven=True)
+    tea, now = scenario.record(memory("tea")), scenario.record(memory("milk"))
+    assert (tea.lifecycle, tea.version) == (Lifecycle.SUPERSEDED, 2)
+    assert (now.lifecycle, now.trust, now.confirmation) == (Lifecycle.ACTIVE, Trust.VERIFIED, Confirmation.CONFIRMED)
+    assert scenario.subject(ALICE).records == 2
+    consistent(scenario)
+
+
+def test_a_life_is_restored_step_by_step() -> None:
+    scenario, key = opened()
+    scenario.given(
+        begins("mail", key, MemoryQuarantined, reasons=("untrusted_source",), trust=Trust.UNTRUSTED),
+        changes("mail", MemoryConfirmed, 2),
+        changes("mail", MemoryPromoted, 3),
+        changes("mail", MemoryRetracted, 4),
+        begins("spam", key, MemoryQuarantined, reasons=("untrusted_source",)),
+        changes("spam", MemoryRejected, 2, reasons=("noise",)),
+        proven=True,
+    )
+    mail, spam = scenario.record(memory("mail")), scenario.record(memory("spam"))
+    assert (mail.lifecycle, mail.version, mail.trust) == (Lifecycle.RETRACTED, 4, Trust.VERIFIED)
+    assert (spam.lifecycle, spam.version) == (Lifecycle.REJECTED, 2)
+    consistent(scenario)
+
+
+def test_a_conflict_is_restored_with_those_that_are_there() -> None:
+    scenario, key = opened()
+    scenario.given(begins("tea", key), proven=True, claim="drink")
+    rum = begins("rum", key, contested=(memory("tea"), memory("never brought in")))
+    scenario.given(rum, proven=True, claim="drink")
+    (fact,) = [event.fact for event in scenario.events[-1:]]
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.conflicts_with == (ConflictRef(memory_id=memory("tea"), version=2),)
+    consistent(scenario)
+
+
+def test_what_nobody_vouches_for_waits_untrusted_with_the_time_of_now_whatever_it_claims() -> None:
+    scenario, key = opened()
+    scenario.when(begins("tea", key))
+    fact = scenario.events[-1].fact
+    assert isinstance(fact, MemoryQuarantined)
+    assert (fact.trust, fact.confirmation) == (Trust.UNTRUSTED, Confirmation.PROPOSED)
+    assert fact.reasons[0] is Reason.UNPROVEN_IMPORT
+    scenario.unchecked = len(scenario.events)
+    scenario.when(changes("tea", MemoryPromoted, 2)).then(Refused(reason=Reason.UNPROVEN_IMPORT, field="proof"))
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_who_or_what_was_forgotten_here_is_erased_whoever_signed(proven: bool) -> None:
+    scenario, key = opened()
+    scenario.given(remember(draft("tea", key)), text="Prefers tea.").given(forget("tea"))
+    scenario.when(begins("tea", key), proven=proven).then(Refused(reason=Reason.ERASED, field="memory_id"))
+    scenario.when(begins("again", key), proven=proven, text="Prefers tea.").then(
+        Refused(reason=Reason.ERASED, field="statement")
+    )
+    scenario.given(remember(draft("milk", key)), forget_subject())
+    scenario.when(begins("rum", key), proven=proven).then(Refused(reason=Reason.ERASED, field="subject"))
+    scenario.when(changes("milk", MemoryRetracted, 2), proven=proven).then(
+        Refused(reason=Reason.ERASED, field="memory_id")
+    )
+
+
+def test_a_record_about_somebody_forgotten_is_erased() -> None:
+    scenario, key = opened()
+    scenario.key(BOB, MONTH)
+    scenario.given(forget_subject(BOB))
+    both = begins("both", key)
+    assert both.draft is not None
+    scenario.when(replace(both, draft=replace(both.draft, about=(BOB,))), proven=True).then(
+        Refused(reason=Reason.ERASED, field="about")
+    )
+
+
+def test_a_held_person_takes_nothing_in() -> None:
+    scenario, key = opened()
+    scenario.given(remember(draft("tea", key)), hold())
+    scenario.when(begins("rum", key), proven=True).then(Refused(reason=Reason.SUBJECT_RESTRICTED))
+
+
+def test_once_more_changes_nothing() -> None:
+    scenario, key = opened()
+    tea = begins("tea", key)
+    scenario.given(tea, proven=True).when(tea, proven=True)
+    assert isinstance(scenario.events[-1].fact, CommandDuplicate)
+    scenario.unchecked = len(scenario.events)
+    scenario.when(replace(tea, idempotency=once()), proven=True).then(
+        Refused(reason=Reason.VERSION_CONFLICT, current_version=1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (changes("unknown", MemoryRetracted, 2), Reason.NOT_FOUND),
+        (changes("tea", MemoryRetracted, 3), Reason.VERSION_CONFLICT),
+        (changes("tea", MemoryPromoted, 2), Reason.WRONG_STATE),
+        (changes("tea", MemoryAccepted, 2), Reason.WRONG_STATE),
+    ],
+)
+def test_a_change_that_does_not_follow_is_refused(command: RestoreMemory, reason: Reason) -> None:
+    scenario, key = opened()
+    scenario.given(begins("tea", key), proven=True).when(command, proven=True).then(Refused(reason=reason))
+
+
+def test_a_draft_of_another_record_than_was_named_is_refused() -> None:
+    scenario, key = opened()
+    scenario.when(replace(begins("tea", key), memory_id=memory("milk")), proven=True).then(
+        Refused(reason=Reason.INVALID_FIELD, field="memory_id")
+    )
+
+
+@pytest.mark.parametrize("what", [MemoryRetracted, MemoryQuarantined])
+def test_a_beginning_that_is_none_is_refused(what: type) -> None:
+    scenario, key = opened()
+    scenario.when(begins("tea", key, what), proven=True).then(Refused(reason=Reason.INVALID_FIELD, field="restored"))
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"by": AGENT}, Reason.NOT_ALLOWED),
+        ({"by": IMPORTER, "signed": False}, Reason.SIGNATURE_REQUIRED),
+        ({"writing": Writing.OFF}, Reason.WRITES_OFF),
+        ({"writing": Writing.OBSERVE}, Reason.WRITES_OFF),
+        ({"failure": Reason.UNREADABLE_BODY}, Reason.UNREADABLE_BODY),
+    ],
+)
+def test_only_who_may_import_does_and_only_where_something_may_be_stored(how: Any, reason: Reason) -> None:
+    scenario, key = opened()
+    scenario.when(begins("tea", key), proven=True, **how).then(Refused(reason=reason))
+
+
+def test_what_has_ended_since_is_not_brought_back() -> None:
+    scenario, key = opened()
+    tea = begins("tea", key)
+    assert tea.draft is not None
+    scenario.when(replace(tea, draft=replace(tea.draft, expires_at=NOW)), proven=True).then(
+        Refused(reason=Reason.EXPIRY_PASSED, field="expires_at")
+    )
