@@ -80,8 +80,8 @@ class DerivedKeys:
         if (known := self._tenants.get(tenant)) is not None:
             return known
         meta = KeyMeta(key_id=_id(tenant), kind=KeyKind.TENANT, tenant=tenant, incarnation=1, created_at=Millis(0))
-        plain = self._plain(tenant)
-        found = wrap_key(KekWrapper(self._kek), self.log_id, plain, meta), TenantKeys(meta, plain)
+        plain = self._plain(tenant) + self._plain(f"{tenant}/wrapping")
+        found = wrap_key(KekWrapper(self._kek), self.log_id, plain, meta), TenantKeys(meta, plain, self._kek.kek_id)
         self._tenants[tenant] = found
         return found
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from eunoe.crypto.buckets import month_bucket
 from eunoe.crypto.cipher import new_key
-from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, WrappedKey, Wrapper, wrap_key
+from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, WrappedKey, Wrapper, new_plain, wrap_key
 from eunoe.crypto.kek import LocalKek
 from eunoe.crypto.key_source import SubjectKeyState
 from eunoe.crypto.keyring import Keyring
@@ -131,7 +131,7 @@ class Sealer:
             bucket=bucket,
             created_at=SystemClock().now(),
         )
-        self.keys.hold(wrap_key(wrapper, self.log_id, new_key(), meta))
+        self.keys.hold(wrap_key(wrapper, self.log_id, new_plain(kind), meta))
 
 
 def proposed(tenant: TenantId, number: int, statement: str, expires_at: Millis, subject: str | None = None) -> Proposal:

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from eunoe.crypto.buckets import month_bucket, own_bucket
 from eunoe.crypto.cipher import new_key
-from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, WrappedKey, Wrapper, wrap_key
+from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, WrappedKey, Wrapper, new_plain, wrap_key
 from eunoe.crypto.kek import LocalKek
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.recall.errors import ReadRefused
@@ -158,7 +158,7 @@ class RecallWorld:
             key_id=KeyId(new_id()), kind=kind, tenant=tenant, incarnation=1,
             subject=subject, generation=generation, bucket=bucket, created_at=self.now,
         )  # fmt: skip
-        wrapped = wrap_key(wrapper, self.installation.log_id, new_key(), meta)
+        wrapped = wrap_key(wrapper, self.installation.log_id, new_plain(kind), meta)
         self.keys.put(wrapped)
         return wrapped
 

@@ -6,8 +6,7 @@ neither exists without the other.
 
 from dataclasses import dataclass
 
-from eunoe.crypto.cipher import new_key
-from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, WrappedKey, Wrapper, wrap_key
+from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, WrappedKey, Wrapper, new_plain, wrap_key
 from eunoe.crypto.kek import KeyEncryptionKey
 from eunoe.crypto.keyring import Keyring
 from eunoe.domain.known import Opened
@@ -37,8 +36,8 @@ class Issuer:
 
     async def _wrap(self, meta: KeyMeta) -> WrappedKey:
         wrapper: Wrapper
-        wrapper = KekWrapper(self.kek) if meta.kind is KeyKind.TENANT else await self.keyring.tenant(meta.tenant)
-        wrapped = wrap_key(wrapper, self.log_id, new_key(), meta)
+        wrapper = KekWrapper(self.kek) if meta.kind is KeyKind.TENANT else await self.keyring.wrapper(meta.tenant)
+        wrapped = wrap_key(wrapper, self.log_id, new_plain(meta.kind), meta)
         if meta.kind is KeyKind.SUBJECT_ROOT and meta.subject is not None:
             self.keyring.evict_subject(meta.tenant, meta.subject)  # the root of an earlier generation
         await self.keyring.admit(wrapped)

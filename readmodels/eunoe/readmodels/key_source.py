@@ -11,8 +11,9 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from eunoe.crypto.errors import KeyClosed, KeySourceUnavailable
-from eunoe.crypto.hierarchy import NO_TENANT, KeyKind, WrappedKey
+from eunoe.crypto.hierarchy import NO_TENANT, WrappedKey
 from eunoe.crypto.key_source import SubjectKeyState
+from eunoe.crypto.records import from_record
 from eunoe.readmodels import keys, subjects
 from eunoe.readmodels.errors import StoreUnavailable
 from eunoe.readmodels.keys import Gone, KeyNames, index_field, open_tenant_key, stored
@@ -181,19 +182,4 @@ def _answer(tenant: TenantId, key_id: KeyId, value: bytes | None) -> WrappedKey 
                 return None
             raise KeyClosed("key", tenant, None, key_id)
         case KeyRecord():
-            return _wrapped(found) if found.tenant == tenant else None
-
-
-def _wrapped(record: KeyRecord) -> WrappedKey:
-    return WrappedKey(
-        key_id=record.key_id,
-        kind=KeyKind(record.kind),
-        tenant=record.tenant,
-        incarnation=record.incarnation,
-        subject=record.subject,
-        generation=record.generation,
-        bucket=record.bucket,
-        created_at=record.created_at,
-        wrapped_by=record.wrapped_by,
-        wrapped=record.wrapped,
-    )
+            return from_record(found) if found.tenant == tenant else None

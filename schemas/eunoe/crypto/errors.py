@@ -63,6 +63,24 @@ class WrongKek(CryptoCallerError):
         self.found = found
 
 
+class RetiredKek(CryptoCallerError):
+    """A KEK that is held and does not count any more: the log has passed the fence of its rotation."""
+
+    def __init__(self, kek_id: str, doing: Literal["wrap", "unwrap"]) -> None:
+        super().__init__(f"KEK {kek_id} is retired and must not {doing} any more; see `eunoe keys status`")
+        self.kek_id = kek_id
+        self.doing = doing
+
+
+class WrongWrapper(CryptoLogError):
+    """A key of a tenant that names a wrapping half which its tenant key does not have (any more, or here yet)."""
+
+    def __init__(self, wrapped_by: str, held: str) -> None:
+        super().__init__(f"the key is wrapped by {wrapped_by}, and the tenant key given is {held}")
+        self.wrapped_by = wrapped_by
+        self.held = held
+
+
 class SecretUnusable(CryptoCallerError):
     """A principal's secret that cannot be read. ``line`` is 0 when the source as a whole is meant."""
 

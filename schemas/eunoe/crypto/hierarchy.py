@@ -2,13 +2,18 @@
 
 A wrapped key is sealed under its wrapper with everything that describes it as AAD: moving it to another tenant,
 subject, generation, bucket, id, kind or log breaks the seal.
+
+A tenant key has two halves. One names (pseudonyms, idempotency hashes) and lives as long as the tenant. The other wraps
+the tenant's other keys, and there is a fresh one for each KEK: so what was wrapped before a KEK was retired is opened
+by nothing that is left once that KEK is destroyed, though the tenant lives on (ADR 0019).
 """
 
 from enum import StrEnum
 from typing import Final, Protocol, final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from eunoe.crypto.cipher import KEY_BYTES, new_key
 from eunoe.crypto.errors import KeyMisdescribed
 from eunoe.crypto.kek import KeyEncryptionKey
 from eunoe.schemas.canonical import canonical
@@ -47,10 +52,16 @@ class KeyMeta(Struct, frozen=True, kw_only=True):
 
 
 class WrappedKey(KeyMeta, frozen=True, kw_only=True):
-    """A key as it lies in ``memory-keys``. ``wrapped_by``: a KEK id, or the key id of the tenant key."""
+    """A key as it lies in ``memory-keys``. ``wrapped_by``: a KEK id, or what `wrapper_of` says of the tenant key.
+
+    ``earlier``: of a tenant key that was wrapped anew, how it was wrapped by ``earlier_by`` before: whatever the tenant
+    has that is not wrapped anew yet is opened by the wrapping half in it.
+    """
 
     wrapped_by: str
     wrapped: bytes
+    earlier: bytes | None = None
+    earlier_by: str | None = None
 
 
 class Wrapper(Protocol):
@@ -59,7 +70,7 @@ class Wrapper(Protocol):
     @property
     def wrapper_id(self) -> str: ...
     def wrap(self, plain: bytes, aad: bytes) -> bytes: ...
-    def unwrap(self, wrapped: bytes, aad: bytes) -> bytes: ...
+    def unwrap(self, wrapped: bytes, aad: bytes, wrapped_by: str) -> bytes: ...
 
 
 @final
@@ -75,10 +86,13 @@ class KekWrapper:
     def wrapper_id(self) -> str:
         return self._kek.kek_id
 
+    def opens(self, kek_id: str) -> bool:
+        return self._kek.opens(kek_id)
+
     def wrap(self, plain: bytes, aad: bytes) -> bytes:
         return self._kek.wrap(plain, aad)
 
-    def unwrap(self, wrapped: bytes, aad: bytes) -> bytes:
+    def unwrap(self, wrapped: bytes, aad: bytes, wrapped_by: str) -> bytes:
         return self._kek.unwrap(wrapped, aad)
 
 
@@ -99,6 +113,21 @@ _SHAPES: Final = {
 
 KEK_WRAPPED: Final = frozenset({KeyKind.TENANT, KeyKind.DEAD_LETTER})
 """The kinds that a KEK wraps; every other one is wrapped by its tenant key."""
+
+
+def new_plain(kind: KeyKind) -> bytes:
+    """A fresh key of this kind: 32 bytes; of a tenant key two halves, what names and what wraps."""
+    return new_key() + new_key() if kind is KeyKind.TENANT else new_key()
+
+
+def wrapper_of(tenant_key: KeyId, kek_id: str) -> str:
+    """What the tenant's keys name as their wrapper: the wrapping half that the tenant key has under this KEK."""
+    return f"{tenant_key}/{kek_id}"
+
+
+def kek_behind(wrapped_by: str) -> str:
+    """The KEK without which a key that names this wrapper does not open."""
+    return wrapped_by.rpartition("/")[2]
 
 
 def check_shape(meta: KeyMeta) -> None:
@@ -132,7 +161,7 @@ def key_aad(log_id: LogId, meta: KeyMeta, wrapped_by: str) -> bytes:
 
 
 def wrap_key(wrapper: Wrapper, log_id: LogId, plain: bytes, meta: KeyMeta) -> WrappedKey:
-    """``plain`` (32 bytes) wrapped for the log."""
+    """``plain`` (as `new_plain`) wrapped for the log."""
     check_shape(meta)
     wrapped_by = wrapper.wrapper_id
     wrapped = wrapper.wrap(plain, key_aad(log_id, meta, wrapped_by))
@@ -141,6 +170,22 @@ def wrap_key(wrapper: Wrapper, log_id: LogId, plain: bytes, meta: KeyMeta) -> Wr
 
 
 def unwrap_key(wrapper: Wrapper, log_id: LogId, key: WrappedKey) -> bytes:
-    """The plain key. Raises ``SealBroken``, ``KeyMisdescribed``, or ``WrongKek`` from a KEK."""
+    """The plain key. Raises ``SealBroken``, ``KeyMisdescribed``; ``WrongKek`` or ``RetiredKek`` from a KEK;
+    ``WrongWrapper`` from a tenant key."""
     check_shape(key)
-    return wrapper.unwrap(key.wrapped, key_aad(log_id, key, key.wrapped_by))
+    return wrapper.unwrap(key.wrapped, key_aad(log_id, key, key.wrapped_by), key.wrapped_by)
+
+
+def before_renewal(key: WrappedKey) -> WrappedKey | None:
+    """The key as it was wrapped before; None where it never was wrapped anew."""
+    if key.earlier is None or key.earlier_by is None:
+        return None
+    return structs.replace(key, wrapped_by=key.earlier_by, wrapped=key.earlier, earlier=None, earlier_by=None)
+
+
+def renewed(wrapper: Wrapper, log_id: LogId, plain: bytes, key: WrappedKey) -> WrappedKey:
+    """``key``, whose plain bytes these are, wrapped by another wrapper. A tenant key gets a fresh half that wraps."""
+    if key.kind is not KeyKind.TENANT:
+        return wrap_key(wrapper, log_id, plain, key)
+    fresh = wrap_key(wrapper, log_id, plain[:KEY_BYTES] + new_key(), key)
+    return structs.replace(fresh, earlier=key.wrapped, earlier_by=key.wrapped_by)

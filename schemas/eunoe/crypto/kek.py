@@ -19,6 +19,7 @@ from eunoe.crypto.derive import Secretive, derive
 from eunoe.crypto.errors import KekUnusable, SealBroken, WrongKek
 
 KEK_VARIABLE: Final = "EUNOE_KEK"
+OTHER_VARIABLE: Final = "EUNOE_KEK_OTHER"
 
 _ID_BYTES: Final = 8
 _PREFIX: Final = "kek-"
@@ -29,13 +30,15 @@ class KeyEncryptionKey(Protocol):
     """What wraps and unwraps the keys at the top. Both calls are synchronous and rare: once per tenant and process.
 
     ``wrap`` puts the KEK's id before the sealed bytes. ``unwrap`` raises ``WrongKek`` where that id is another one,
-    and ``SealBroken`` where the bytes or the ``aad`` were changed. A ``kek_id`` never changes while a key lives.
+    and ``SealBroken`` where the bytes or the ``aad`` were changed. ``kek_id`` is the one that wraps now; ``opens`` says
+    whether ``unwrap`` has the key for what another one wrapped.
     """
 
     @property
     def kek_id(self) -> str: ...
     def wrap(self, plain: bytes, aad: bytes) -> bytes: ...
     def unwrap(self, wrapped: bytes, aad: bytes) -> bytes: ...
+    def opens(self, kek_id: str) -> bool: ...
 
 
 @final
@@ -62,29 +65,8 @@ class LocalKek(Secretive):
             raise WrongKek(kek_id_of(wrapped), self.kek_id)
         return open_sealed(self._aead, wrapped[_ID_BYTES:], aad)
 
-
-@final
-class KekSet:
-    """The KEK that wraps, and retired ones that still unwrap. Itself a :class:`KeyEncryptionKey`."""
-
-    __slots__ = ("_by_id", "_current")
-
-    def __init__(self, current: KeyEncryptionKey, retired: tuple[KeyEncryptionKey, ...] = ()) -> None:
-        self._current = current
-        self._by_id = {kek.kek_id: kek for kek in (*retired, current)}
-
-    @property
-    def kek_id(self) -> str:
-        return self._current.kek_id
-
-    def __repr__(self) -> str:
-        return f"KekSet({', '.join(self._by_id)}; wraps with {self.kek_id})"
-
-    def wrap(self, plain: bytes, aad: bytes) -> bytes:
-        return self._current.wrap(plain, aad)
-
-    def unwrap(self, wrapped: bytes, aad: bytes) -> bytes:
-        return self._by_id.get(kek_id_of(wrapped), self._current).unwrap(wrapped, aad)
+    def opens(self, kek_id: str) -> bool:
+        return kek_id == self.kek_id
 
 
 def kek_id_of(wrapped: bytes) -> str:
@@ -92,6 +74,11 @@ def kek_id_of(wrapped: bytes) -> str:
     if len(wrapped) <= _ID_BYTES:
         raise SealBroken("length")
     return _PREFIX + wrapped[:_ID_BYTES].hex()
+
+
+def is_kek_id(text: str) -> bool:
+    """Whether ``text`` has the form of a KEK's id."""
+    return text.startswith(_PREFIX) and len(text) == len(_PREFIX) + 2 * _ID_BYTES
 
 
 def create_key_file(path: Path) -> LocalKek:

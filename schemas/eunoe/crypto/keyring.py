@@ -12,8 +12,16 @@ from typing import Final, TypeVar, final
 
 from eunoe.crypto.buckets import bucket_is_over, time_is_over
 from eunoe.crypto.cache import AgedCache, CacheLimits
-from eunoe.crypto.errors import KeyClosed, KeyMisdescribed, KeyUnknown
-from eunoe.crypto.hierarchy import KEK_WRAPPED, NO_TENANT, KekWrapper, WrappedKey, unwrap_key
+from eunoe.crypto.errors import KeyClosed, KeyMisdescribed, KeyUnknown, RetiredKek
+from eunoe.crypto.hierarchy import (
+    KEK_WRAPPED,
+    NO_TENANT,
+    KekWrapper,
+    WrappedKey,
+    before_renewal,
+    kek_behind,
+    unwrap_key,
+)
 from eunoe.crypto.kek import KeyEncryptionKey
 from eunoe.crypto.key_source import KeySource, SubjectKeyState
 from eunoe.crypto.keys import DataCipher, DayCipher, IndexKey, OpenedKey, SubjectRoot, TenantKeys, open_key
@@ -73,15 +81,33 @@ class Keyring:
     async def tenant(self, tenant: TenantId) -> TenantKeys:
         """The keys of the tenant's open incarnation."""
         cached = self._tenants.get(tenant)
-        if cached is not None:
-            return cached
+        return await self._load_tenant(tenant) if cached is None else cached
+
+    async def wrapper(self, tenant: TenantId) -> TenantKeys:
+        """`tenant`, to wrap a key with: under the KEK that wraps now, if the tenant key is there already.
+
+        Raises ``RetiredKek`` where what the log has of it belongs to a KEK that must not wrap any more.
+        """
+        keys = await self.tenant(tenant)
+        if keys.kek_id != self._kek.wrapper_id:
+            keys = await self._load_tenant(tenant)
+        if not self._opens(keys.kek_id):
+            raise RetiredKek(keys.kek_id, "wrap")
+        return keys
+
+    async def opening(self, tenant: TenantId, wrapped_by: str) -> TenantKeys:
+        """`tenant`, to unwrap what names this wrapper: looked at again where it was wrapped anew since."""
+        keys = await self.tenant(tenant)
+        return keys if keys.opens(wrapped_by) else await self._load_tenant(tenant)
+
+    async def _load_tenant(self, tenant: TenantId) -> TenantKeys:
         seen = self._evictions
         wrapped = await self._source.tenant(tenant)
         if wrapped is None:
             raise KeyUnknown(tenant, None, None)
         if wrapped.tenant != tenant:
             raise KeyMisdescribed(wrapped.key_id, "the key source answered with another tenant's key")
-        keys = self._open_as(TenantKeys, wrapped, None)
+        keys = _typed(TenantKeys, self._open(wrapped, None))
         self._hold(keys, seen)
         return keys
 
@@ -91,11 +117,10 @@ class Keyring:
         if cached is not None:
             return cached
         seen = self._evictions
-        keys = await self.tenant(tenant)
         state = await self._open_subject(tenant, subject)
         if state.root_key_id is None:
             raise KeyUnknown(tenant, subject, None)
-        root = self._open_as(SubjectRoot, await self._wrapped(tenant, state.root_key_id, subject), keys)
+        root = await self._open_as(SubjectRoot, await self._wrapped(tenant, state.root_key_id, subject))
         _same_place(root, subject, state.generation)
         self._hold(root, seen)
         return root
@@ -108,14 +133,14 @@ class Keyring:
         if bucket_is_over(bucket, self._clock()):
             raise KeyClosed("bucket", tenant, subject, None)
         seen = self._evictions
-        keys = await self.tenant(tenant)
+        await self.tenant(tenant)
         state = await self._open_subject(tenant, subject)
         wrapped = await self._source.data_key(tenant, subject, state.generation, bucket)
         if wrapped is None:
             raise KeyUnknown(tenant, subject, None)
         if (wrapped.tenant, wrapped.bucket) != (tenant, bucket):
             raise KeyMisdescribed(wrapped.key_id, "the key source answered with another key")
-        cipher = self._open_as(DataCipher, wrapped, keys)
+        cipher = await self._open_as(DataCipher, wrapped)
         _same_place(cipher, subject, state.generation)
         self._hold(cipher, seen)
         if seen == self._evictions:
@@ -135,13 +160,13 @@ class Keyring:
         if time_is_over(expires_at, self._clock()):
             raise KeyClosed("bucket", tenant, subject, key_id)
         seen = self._evictions
-        keys = await self.tenant(tenant)
+        await self.tenant(tenant)
         state = await self._source.subject(tenant, subject)
         if state is None:
             raise KeyUnknown(tenant, subject, key_id)
         if state.erased(generation):
             raise KeyClosed("generation", tenant, subject, key_id)
-        cipher = self._open_as(DataCipher, await self._wrapped(tenant, key_id, subject), keys)
+        cipher = await self._open_as(DataCipher, await self._wrapped(tenant, key_id, subject))
         _same_place(cipher, subject, generation)
         self._hold(cipher, seen)
         return cipher
@@ -164,8 +189,7 @@ class Keyring:
         Where the transaction does not commit, evict its subject or tenant.
         """
         seen = self._evictions
-        wrapper = None if wrapped.kind in KEK_WRAPPED else await self.tenant(wrapped.tenant)
-        opened = self._open(wrapped, wrapper)
+        opened = self._open(wrapped, await self._wrapper_of(wrapped))
         self._hold(opened, seen)
         return opened
 
@@ -208,19 +232,34 @@ class Keyring:
         if cached is not None:
             return _typed(kind, cached)
         seen = self._evictions
-        wrapper = None if tenant == NO_TENANT else await self.tenant(tenant)
-        opened = self._open_as(kind, await self._wrapped(tenant, key_id, None), wrapper)
+        if tenant != NO_TENANT:
+            await self.tenant(tenant)
+        opened = await self._open_as(kind, await self._wrapped(tenant, key_id, None))
         self._hold(opened, seen)
         return opened
 
-    def _open_as(self, kind: type[_Key], wrapped: WrappedKey, wrapper: TenantKeys | None) -> _Key:
-        return _typed(kind, self._open(wrapped, wrapper))
+    async def _open_as(self, kind: type[_Key], wrapped: WrappedKey) -> _Key:
+        return _typed(kind, self._open(wrapped, await self._wrapper_of(wrapped)))
+
+    async def _wrapper_of(self, wrapped: WrappedKey) -> TenantKeys | None:
+        if wrapped.kind in KEK_WRAPPED:
+            return None
+        keys = await self.opening(wrapped.tenant, wrapped.wrapped_by)
+        if wrapped.incarnation < keys.incarnation:
+            raise KeyClosed("tenant", wrapped.tenant, wrapped.subject, wrapped.key_id)
+        if not keys.opens(wrapped.wrapped_by) and not self._opens(behind := kek_behind(wrapped.wrapped_by)):
+            raise RetiredKek(behind, "unwrap")
+        return keys
+
+    def _opens(self, kek_id: str) -> bool:
+        return self._kek.opens(kek_id)
 
     def _open(self, wrapped: WrappedKey, wrapper: TenantKeys | None) -> OpenedKey:
-        if wrapper is not None and wrapped.incarnation < wrapper.incarnation:
-            raise KeyClosed("tenant", wrapped.tenant, wrapped.subject, wrapped.key_id)
         plain = unwrap_key(wrapper or self._kek, self._log_id, wrapped)
-        return open_key(self._log_id, wrapped, plain)
+        before = before_renewal(wrapped)
+        if before is None or not self._opens(before.wrapped_by):
+            return open_key(self._log_id, wrapped, plain)
+        return open_key(self._log_id, wrapped, plain, unwrap_key(self._kek, self._log_id, before))
 
     def _hold(self, opened: OpenedKey, seen: int) -> None:
         """Keeps the key under all that it is asked by, unless something was evicted while it was loaded."""

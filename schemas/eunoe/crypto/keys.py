@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import assert_never, final
 
-from eunoe.crypto.cipher import aead, body_aad, new_nonce, open_sealed, seal
+from eunoe.crypto.cipher import KEY_BYTES, Aead, aead, body_aad, new_nonce, open_sealed, seal
 from eunoe.crypto.derive import Secretive, blinding, derive, digest, exact, keyed, normal
-from eunoe.crypto.errors import KeyMisdescribed
-from eunoe.crypto.hierarchy import KeyKind, KeyMeta
+from eunoe.crypto.errors import KeyMisdescribed, WrongWrapper
+from eunoe.crypto.hierarchy import KeyKind, KeyMeta, WrappedKey, kek_behind, wrapper_of
 from eunoe.schemas.canonical import canonical
 from eunoe.schemas.ids import KeyId, LogId, MemoryId, Pseudonym, TenantId
 
@@ -26,15 +26,25 @@ class _Opened(Secretive):
 
 @final
 class TenantKeys(_Opened):
-    """What a tenant key gives: wrapping of the tenant's other keys, pseudonyms, idempotency hashes."""
+    """What a tenant key gives: wrapping of the tenant's other keys, pseudonyms, idempotency hashes.
 
-    __slots__ = ("_aead", "_idempotency", "_pseudonym")
+    ``plain``: both halves. ``kek_id``: the KEK that the wrapping half belongs to. ``earlier``: the KEK before and the
+    half that belonged to it, while there may be keys that only this one opens.
+    """
 
-    def __init__(self, meta: KeyMeta, plain: bytes) -> None:
+    __slots__ = ("_idempotency", "_pseudonym", "_wraps", "kek_id")
+
+    def __init__(self, meta: KeyMeta, plain: bytes, kek_id: str, earlier: tuple[str, bytes] | None = None) -> None:
         super().__init__(meta)
-        self._aead = aead(derive(plain, "eunoe/tenant/wrap/1"))
-        self._pseudonym = keyed(derive(plain, "eunoe/tenant/pseudonym/1"))
-        self._idempotency = keyed(derive(plain, "eunoe/tenant/idempotency/1"))
+        if len(plain) != 2 * KEY_BYTES:
+            raise KeyMisdescribed(meta.key_id, f"a tenant key has {2 * KEY_BYTES} bytes, not {len(plain)}")
+        self.kek_id = kek_id
+        self._wraps = {wrapper_of(meta.key_id, kek_id): _wrapping(plain[KEY_BYTES:])}
+        if earlier is not None:
+            self._wraps.setdefault(wrapper_of(meta.key_id, earlier[0]), _wrapping(earlier[1]))
+        names = plain[:KEY_BYTES]
+        self._pseudonym = keyed(derive(names, "eunoe/tenant/pseudonym/1"))
+        self._idempotency = keyed(derive(names, "eunoe/tenant/idempotency/1"))
 
     @property
     def tenant(self) -> TenantId:
@@ -46,13 +56,20 @@ class TenantKeys(_Opened):
 
     @property
     def wrapper_id(self) -> str:
-        return self.key_id
+        return wrapper_of(self.key_id, self.kek_id)
+
+    def opens(self, wrapped_by: str) -> bool:
+        """Whether a key that names this wrapper can be unwrapped here."""
+        return wrapped_by in self._wraps
 
     def wrap(self, plain: bytes, aad: bytes) -> bytes:
-        return seal(self._aead, plain, aad, new_nonce())
+        return seal(self._wraps[self.wrapper_id], plain, aad, new_nonce())
 
-    def unwrap(self, wrapped: bytes, aad: bytes) -> bytes:
-        return open_sealed(self._aead, wrapped, aad)
+    def unwrap(self, wrapped: bytes, aad: bytes, wrapped_by: str) -> bytes:
+        found = self._wraps.get(wrapped_by)
+        if found is None:
+            raise WrongWrapper(wrapped_by, self.wrapper_id)
+        return open_sealed(found, wrapped, aad)
 
     def pseudonym(self, subject: str | None) -> Pseudonym:
         """The subject as the log knows it; None is the tenant itself, which no name can equal.
@@ -172,12 +189,22 @@ class DayCipher(_Opened):
 OpenedKey = TenantKeys | SubjectRoot | DataCipher | IndexKey | DayCipher
 
 
-def open_key(log_id: LogId, meta: KeyMeta, plain: bytes) -> OpenedKey:
-    """The class of the key's kind. ``meta`` may be the wrapped key itself; its wrapped bytes are not kept."""
+def _wrapping(half: bytes) -> Aead:
+    return aead(derive(half, "eunoe/tenant/wrap/1"))
+
+
+def open_key(log_id: LogId, wrapped: WrappedKey, plain: bytes, earlier: bytes | None = None) -> OpenedKey:
+    """The class of the key's kind; the wrapped bytes are not kept.
+
+    ``earlier``: the plain bytes of a tenant key as it was before it was wrapped anew (`before_renewal`).
+    """
+    meta: KeyMeta = wrapped
     described = KeyMeta(**{name: getattr(meta, name) for name in KeyMeta.__struct_fields__})
     match described.kind:
         case KeyKind.TENANT:
-            return TenantKeys(described, plain)
+            was = kek_behind(wrapped.earlier_by or "")
+            before = None if earlier is None else (was, earlier[KEY_BYTES:])
+            return TenantKeys(described, plain, kek_behind(wrapped.wrapped_by), before)
         case KeyKind.SUBJECT_ROOT:
             return SubjectRoot(described, plain)
         case KeyKind.DATA:

@@ -17,6 +17,8 @@ def to_record(log_id: LogId, key: WrappedKey) -> KeyRecord:
         bucket=key.bucket,
         wrapped_by=key.wrapped_by,
         wrapped=key.wrapped,
+        earlier=key.earlier,
+        earlier_by=key.earlier_by,
         created_at=key.created_at,
     )
 
@@ -33,5 +35,7 @@ def from_record(record: KeyRecord) -> WrappedKey:
         bucket=record.bucket,
         wrapped_by=record.wrapped_by,
         wrapped=record.wrapped,
+        earlier=record.earlier,
+        earlier_by=record.earlier_by,
         created_at=record.created_at,
     )

@@ -1,4 +1,7 @@
-"""The record of ``memory-control``: a policy body, a switch or a change of generation, signed by a control signer."""
+"""The record of ``memory-control``: a policy body, a switch, a change of generation or a step of a rotation of the
+key-encryption key, signed by a control signer."""
+
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -8,6 +11,7 @@ from eunoe.schemas.ids import LogId, Millis, Offset, Partition, PrincipalName, S
 POLICY = "policy"
 SWITCH_PREFIX = "switch/"
 GENERATION_PREFIX = "generation/"
+KEK = "kek"
 
 
 class Switch(Struct, frozen=True, kw_only=True):
@@ -45,12 +49,65 @@ class GenerationChange(Struct, frozen=True, kw_only=True):
     by: PrincipalName | None = None
 
 
+class RotationStage(StrEnum):
+    """How far a rotation of the key-encryption key is. It only goes forward."""
+
+    WRAPPING = "wrapping"
+    """Every process holds both and wraps with the new one; what the old one wrapped is wrapped anew."""
+    FENCED = "fenced"
+    """Nothing is left under the old one; it neither wraps nor unwraps any more, and is still held."""
+    DESTROYING = "destroying"
+    """Agreed on: every process lets go of it, and then it is destroyed where it is kept."""
+    DESTROYED = "destroyed"
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """A person agrees that a KEK be destroyed: signed with the secret that the policy knows them by."""
+
+    principal: PrincipalName
+    secret_id: SecretId
+    at: Millis
+    signature: bytes
+
+
+class KekRotation(Struct, frozen=True, kw_only=True):
+    """``retires`` and ``wraps``: ids of the old KEK and the new one. Tuples of numbers have one for each partition.
+
+    ``receipts``: the last erasure receipt before anything was wrapped anew (0: none). ``fence``: where ``memory-keys``
+    ended when nothing was left under the old one. ``holders``: processes that acknowledged the fence; ``without``:
+    those that were silent, which an operator says are gone. ``index_keys``: of ``recall``, all under the new one.
+    ``evidence`` and ``attested``: who says that the old one is destroyed, and what. ``by`` as in `Switch`.
+    """
+
+    rotation: str
+    stage: RotationStage
+    retires: str
+    wraps: str
+    receipts: tuple[int, ...]
+    fence: tuple[int, ...] = ()
+    fenced_at: Millis = Millis(0)
+    holders: int = 0
+    without: tuple[str, ...] = ()
+    index_keys: int = 0
+    approvals: tuple[Approval, ...] = ()
+    evidence: str | None = None
+    attested: str | None = None
+    by: PrincipalName | None = None
+
+
+def signed_approval_bytes(rotation: KekRotation, principal: PrincipalName, at: Millis, log_id: LogId) -> bytes:
+    """What an `Approval` covers: this rotation of this installation, and which key is destroyed."""
+    return canonical(
+        "eunoe/kek-destruction/1", log_id, rotation.rotation, rotation.retires, rotation.wraps, principal, at
+    )
+
+
 class ControlRecord(Struct, frozen=True, kw_only=True):
     """``by``: the principal that asked for it, as whoever holds the control key says.
 
     ``replaces`` is the control offset of the record it was made against (-1 for the first): a stale one is ignored.
 
-    ``body`` is the policy file's bytes, or a `Switch` or `GenerationChange` as JSON.
+    ``body`` is the policy file's bytes, or a `Switch`, `GenerationChange` or `KekRotation` as JSON.
     """
 
     name: str

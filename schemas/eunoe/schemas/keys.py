@@ -12,7 +12,10 @@ this word; whoever reads the topic leaves them out."""
 
 
 class KeyRecord(Struct, frozen=True, kw_only=True):
-    """``kind`` is a value of ``eunoe.crypto.hierarchy.KeyKind``; ``wrapped_by`` names the KEK or the tenant key."""
+    """``kind`` is a value of ``eunoe.crypto.hierarchy.KeyKind``; ``wrapped_by`` names the KEK or the tenant key.
+
+    ``earlier`` and ``earlier_by``: as in `eunoe.crypto.hierarchy.WrappedKey`.
+    """
 
     log_id: LogId
     key_id: KeyId
@@ -25,3 +28,5 @@ class KeyRecord(Struct, frozen=True, kw_only=True):
     wrapped_by: str
     wrapped: bytes
     created_at: Millis
+    earlier: bytes | None = None
+    earlier_by: str | None = None

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.crypto.errors import KekUnusable, SealBroken, WrongKek
-from eunoe.crypto.kek import KekSet, LocalKek, create_key_file, read_key_file, read_key_variable
+from eunoe.crypto.errors import KekUnusable, RetiredKek, SealBroken, WrongKek
+from eunoe.crypto.kek import LocalKek, create_key_file, read_key_file, read_key_variable
+from eunoe.crypto.kek_ring import KekRing
 
 KEY = bytes(range(32))
 TEXT = base64.b64encode(KEY).decode()
@@ -45,8 +46,10 @@ def test_the_id_is_stable_and_is_no_part_of_the_key() -> None:
 
 def test_retired_keks_still_unwrap_and_the_current_one_wraps() -> None:
     old, new, foreign = LocalKek(KEY), LocalKek(bytes(32)), LocalKek(b"f" * 32)
-    both = KekSet(new, (old,))
-    assert both.kek_id == new.kek_id
+    both = KekRing((old, new))
+    assert both.kek_id == old.kek_id
+    both.follow(new.kek_id)
+    assert (both.kek_id, both.held, both.others) == (new.kek_id, (old.kek_id, new.kek_id), (old.kek_id,))
     assert both.unwrap(old.wrap(b"k" * 32, b"a"), b"a") == b"k" * 32
     assert new.unwrap(both.wrap(b"k" * 32, b"a"), b"a") == b"k" * 32
     with pytest.raises(WrongKek):
@@ -54,6 +57,35 @@ def test_retired_keks_still_unwrap_and_the_current_one_wraps() -> None:
     with pytest.raises(WrongKek) as caught:
         both.unwrap(foreign.wrap(b"k" * 32, b"a"), b"a")
     assert caught.value.expected == foreign.kek_id
+
+
+def test_past_the_fence_the_retired_kek_neither_wraps_nor_unwraps() -> None:
+    old, new = LocalKek(KEY), LocalKek(bytes(32))
+    ring, before = KekRing((old, new)), old.wrap(b"k" * 32, b"a")
+    ring.follow(new.kek_id)
+    assert ring.unwrap(before, b"a") == b"k" * 32
+    ring.follow(new.kek_id, retired=old.kek_id)
+    with pytest.raises(RetiredKek, match=old.kek_id):
+        ring.unwrap(before, b"a")
+    assert not ring.opens(old.kek_id)
+    assert ring.with_retired().unwrap(before, b"a") == b"k" * 32, "to wrap anew what is left"
+    ring.follow(old.kek_id, retired=old.kek_id)
+    with pytest.raises(RetiredKek):
+        ring.wrap(b"k" * 32, b"a")
+
+
+def test_a_dropped_kek_is_held_no_more_and_one_that_must_wrap_has_to_be_held() -> None:
+    old, new = LocalKek(KEY), LocalKek(bytes(32))
+    ring = KekRing((old, new))
+    ring.follow(new.kek_id, dropped=old.kek_id)
+    assert ring.held == (new.kek_id,)
+    with pytest.raises(WrongKek):
+        ring.unwrap(old.wrap(b"k" * 32, b"a"), b"a")
+    alone = KekRing((old,))
+    with pytest.raises(WrongKek, match=new.kek_id):
+        alone.follow(new.kek_id)
+    with pytest.raises(WrongKek):
+        alone.wrap(b"k" * 32, b"a")
 
 
 def test_a_created_key_file_is_private_and_reads_back(tmp_path: Path) -> None:

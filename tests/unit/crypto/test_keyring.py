@@ -5,7 +5,6 @@ import pytest
 from msgspec import structs
 
 from eunoe.crypto.cache import CacheLimits
-from eunoe.crypto.cipher import new_key
 from eunoe.crypto.errors import (
     CryptoError,
     KeyClosed,
@@ -15,7 +14,7 @@ from eunoe.crypto.errors import (
     SealBroken,
     WrongKek,
 )
-from eunoe.crypto.hierarchy import NO_TENANT, KekWrapper, KeyKind, KeyMeta, WrappedKey, wrap_key
+from eunoe.crypto.hierarchy import NO_TENANT, KekWrapper, KeyKind, KeyMeta, WrappedKey, new_plain, wrap_key
 from eunoe.crypto.kek import LocalKek
 from eunoe.crypto.key_source import SubjectKeyState
 from eunoe.crypto.keyring import Keyring
@@ -56,7 +55,7 @@ class World:
             "created_at": Millis(self.now),
         }
         meta = KeyMeta(**{**base, **fields})  # type: ignore[arg-type]  # a table of fields has no types of its own
-        plain = new_key()
+        plain = new_plain(kind)
         by_kek = kind in {KeyKind.TENANT, KeyKind.DEAD_LETTER}
         wrapped = wrap_key(KekWrapper(self.kek) if by_kek else self.tenants[tenant], LOG, plain, meta)
         if kind is KeyKind.TENANT:

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from eunoe.crypto.cipher import new_key
 from eunoe.crypto.errors import KeySourceUnavailable
-from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, wrap_key
+from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, new_plain, wrap_key
 from eunoe.crypto.kek import LocalKek
 from eunoe.crypto.keyring import Keyring
 from eunoe.producers.errors import KeyRefused, NoKeyYet
@@ -75,7 +74,7 @@ class Decider:
             created_at=NOW,
         )
         wrapper = KekWrapper(self.kek) if kind is KeyKind.TENANT else await self.keyring().tenant(ACME)
-        self.source.put(wrap_key(wrapper, LOG, new_key(), meta))
+        self.source.put(wrap_key(wrapper, LOG, new_plain(kind), meta))
 
 
 def requests(decider: Decider, patience: float = 5.0) -> KeyRequests:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from eunoe.crypto.cipher import new_key
 from eunoe.crypto.errors import KeySourceUnavailable
-from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, WrappedKey, wrap_key
+from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, WrappedKey, new_plain, wrap_key
 from eunoe.crypto.kek import LocalKek
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.keys import DayCipher
@@ -42,7 +42,7 @@ class Issuing:
             key_id=KeyId("tenant"), kind=KeyKind.TENANT, tenant=SAMPLE_TENANT, incarnation=1, created_at=SAMPLE_TIME
         )
         if not self.issued:
-            self.source.put(wrap_key(KekWrapper(self.kek), LOG, new_key(), meta))
+            self.source.put(wrap_key(KekWrapper(self.kek), LOG, new_plain(meta.kind), meta))
         self.keyring = Keyring(LOG, self.kek, self.source, lambda: Millis(SAMPLE_TIME))
 
     async def ask(self, request: IssueKey) -> CommandId:

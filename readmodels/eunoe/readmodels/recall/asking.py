@@ -15,7 +15,7 @@ from eunoe.readmodels.errors import ForeignToken, NotYet, UnknownPlace
 from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.candidates import Refused
 from eunoe.readmodels.recall.errors import BadScope
-from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored
+from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored, wrapper_in
 from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers
 from eunoe.runtime.installation import Installation
@@ -144,7 +144,7 @@ class Asker:
         stored = await read_stored(self.redis, prefix, tenant)
         if stored is None:
             return None
-        keys = await self.keyring.tenant(tenant)
+        keys = await self.keyring.opening(tenant, wrapper_in(stored))
         found = open_index(keys, prefix.log_id, stored, self.rules(tenant))
         if found is not None:
             self._indexes[place] = found

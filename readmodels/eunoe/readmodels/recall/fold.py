@@ -18,7 +18,7 @@ from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.errors import KeyStillUnknown
 from eunoe.readmodels.recall.functions import RECALL
-from eunoe.readmodels.recall.index_key import TenantIndex, make_index, open_index, read_several, rules_of
+from eunoe.readmodels.recall.index_key import TenantIndex, make_index, open_index, read_several, rules_of, wrapper_in
 from eunoe.readmodels.recall.rank import Bm25
 from eunoe.readmodels.recall.stored import document_of, instant
 from eunoe.readmodels.source import Positioned
@@ -151,13 +151,19 @@ class RecallModel:
         if known is not None and (stored is None or stored == known.stored):
             found: TenantIndex | None = known
         else:
-            found = None if stored is None else open_index(keys, prefix.log_id, stored, rules)
+            found = None if stored is None else await self._opened(keys, prefix, stored, rules)
         if found is None or found.key.meta.incarnation != keys.incarnation:
+            keys = await self.keyring.wrapper(tenant)
             found = make_index(keys, prefix.log_id, prefix.generation, KeyId(self.make_id()), rules)
         self._indexes[str(prefix), tenant] = found
         if stored == found.stored:
             return found, []
         return found, [("SET", prefix.key(names.index_key(tenant)), found.stored)]
+
+    async def _opened(self, keys: TenantKeys, prefix: Prefix, stored: bytes, rules: str) -> TenantIndex | None:
+        if not keys.opens(by := wrapper_in(stored)):
+            keys = await self.keyring.opening(keys.tenant, by)
+        return open_index(keys, prefix.log_id, stored, rules)
 
     async def _tenant_keys(self, tenant: TenantId) -> TenantKeys:
         try:

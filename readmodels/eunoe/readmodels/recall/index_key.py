@@ -73,10 +73,7 @@ def open_index(tenant_keys: TenantKeys, log_id: LogId, stored: bytes, rules: str
 
     Raises `AnalyserChanged` where other rules made the postings, `UnreadableStored`, or ``SealBroken``.
     """
-    try:
-        found = _DECODER.decode(stored[ID_BYTES:])
-    except msgspec.MsgspecError as error:
-        raise UnreadableStored("index key") from error
+    found = _decoded(stored)
     if found.key.incarnation != tenant_keys.incarnation:
         return None
     if found.rules != rules:
@@ -87,8 +84,17 @@ def open_index(tenant_keys: TenantKeys, log_id: LogId, stored: bytes, rules: str
 
 def rules_in(stored: bytes) -> str:
     """The rules that the stored key's postings were made by. Raises `UnreadableStored`."""
+    return _decoded(stored).rules
+
+
+def wrapper_in(stored: bytes) -> str:
+    """What wrapped the stored key. Raises `UnreadableStored`."""
+    return _decoded(stored).key.wrapped_by
+
+
+def _decoded(stored: bytes) -> _Stored:
     try:
-        return _DECODER.decode(stored[ID_BYTES:]).rules
+        return _DECODER.decode(stored[ID_BYTES:])
     except msgspec.MsgspecError as error:
         raise UnreadableStored("index key") from error
 

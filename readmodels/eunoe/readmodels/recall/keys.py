@@ -70,6 +70,11 @@ def index_key(tenant: TenantId) -> str:
     return f"k:{tenant}"
 
 
+def index_key_pattern() -> str:
+    """Matches `index_key` of every tenant (glob)."""
+    return "k:*"
+
+
 def records_key(tenant: TenantId) -> str:
     """Hash: memory id -> record number."""
     return f"i:{tenant}"

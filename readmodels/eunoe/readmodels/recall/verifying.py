@@ -19,7 +19,7 @@ from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.analyse import Analyser, QueryTerms, Term
 from eunoe.readmodels.recall.candidates import Found, Request
 from eunoe.readmodels.recall.functions import RECALL
-from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored, rules_in, rules_of
+from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored, rules_in, rules_of, wrapper_in
 from eunoe.readmodels.recall.opening import open_body, record_of
 from eunoe.readmodels.recall.rank import Bm25
 from eunoe.readmodels.recall.record import Postings, StoredRecord
@@ -141,12 +141,14 @@ class RecallCheck:
 
     async def _index(self, prefix: Prefix, tenant: TenantId) -> TenantIndex | None:
         stored = await read_stored(self.redis, prefix, tenant)
+        if stored is None:
+            return None
         try:
-            keys = await self.keyring.tenant(tenant)
+            keys = await self.keyring.opening(tenant, wrapper_in(stored))
         except KeyClosed:
             return None
         rules = rules_of(self.analyser(tenant), self.ranking)
-        return None if stored is None else open_index(keys, prefix.log_id, stored, rules)
+        return open_index(keys, prefix.log_id, stored, rules)
 
     async def _rules(self, prefix: Prefix, tenant: TenantId) -> str | None:
         stored = await read_stored(self.redis, prefix, tenant)
