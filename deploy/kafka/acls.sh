@@ -90,6 +90,7 @@ kafka-acls.sh --bootstrap-server "$EUNOE_KAFKA" --add --allow-principal User:eun
 kafka-acls.sh --bootstrap-server "$EUNOE_KAFKA" --add --allow-principal User:eunoe-shredder --operation Describe --topic memory-receipts
 kafka-acls.sh --bootstrap-server "$EUNOE_KAFKA" --add --allow-principal User:eunoe-shredder --operation Describe --topic memory-dead-letters
 kafka-acls.sh --bootstrap-server "$EUNOE_KAFKA" --add --allow-principal User:eunoe-shredder --operation Read --group eunoe-shred --resource-pattern-type prefixed
+kafka-acls.sh --bootstrap-server "$EUNOE_KAFKA" --add --allow-principal User:eunoe-shredder --operation Write --transactional-id eunoe-shred --resource-pattern-type prefixed
 kafka-acls.sh --bootstrap-server "$EUNOE_KAFKA" --add --allow-principal User:eunoe-shredder --operation DescribeConfigs --topic memory-events
 kafka-acls.sh --bootstrap-server "$EUNOE_KAFKA" --add --allow-principal User:eunoe-shredder --operation DescribeConfigs --topic memory-lifecycle
 kafka-acls.sh --bootstrap-server "$EUNOE_KAFKA" --add --allow-principal User:eunoe-shredder --operation DescribeConfigs --topic memory-keys

@@ -34,7 +34,7 @@ from eunoe.schemas.topics import Topic
 from eunoe.schemas.values import Writing
 from eunoe.worker.examining import examiner
 from eunoe.worker.foundation import Foundation, open_foundation
-from eunoe.worker.rules import ControlRules, following
+from eunoe.worker.rules import ControlRules, rules_of
 
 WARM_UP: Final = 100
 """Records before the clock starts: the agent's first ones fill its key cache."""
@@ -92,7 +92,8 @@ def app_of(task: Mapping[str, Any]) -> faust.App:
 
     @app.agent(source)
     async def judge(stream: Any) -> None:
-        async with open_foundation(settings) as foundation, following(foundation) as rules:
+        async with open_foundation(settings) as foundation:
+            rules = rules_of(foundation)
             agent, done, begun = Agent(foundation, rules, Partition(task["partition"])), 0, 0.0
             async for event in stream.events():
                 message = event.message

@@ -22,7 +22,7 @@ from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
 from eunoe.worker.examining import examiner
 from eunoe.worker.foundation import Foundation, open_foundation
-from eunoe.worker.rules import ControlRules, following
+from eunoe.worker.rules import ControlRules, rules_of
 
 
 @dataclass(slots=True)
@@ -86,5 +86,6 @@ async def _ours(partition: Partition) -> bool:
 @asynccontextmanager
 async def decider(settings: Settings, partition: Partition) -> AsyncIterator[Decider]:
     """With the installation's real rules and secrets."""
-    async with open_foundation(settings) as foundation, following(foundation) as rules:
+    async with open_foundation(settings) as foundation:
+        rules = rules_of(foundation)
         yield Decider(foundation, rules, partition)

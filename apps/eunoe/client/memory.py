@@ -46,6 +46,7 @@ from eunoe.readmodels.review_items import Page
 from eunoe.readmodels.store import answers
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control
+from eunoe.runtime.holding import holding
 from eunoe.runtime.installation import Installation, bind_redis, read_installation
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.metrics import SILENT, Meter
@@ -109,6 +110,7 @@ class Memory:
             follower = await closing.enter_async_context(
                 following_control(settings.brokers, installation, settings.control_signers)
             )
+            await closing.enter_async_context(holding("client", kek, follower, redis, installation, clock))
             source = RedisKeySource(redis, installation)
             keyring = Keyring(installation.log_id, kek, source, clock.now, CacheLimits(age=settings.key_cache_age))
             outcomes = OutcomeReader(redis, installation)

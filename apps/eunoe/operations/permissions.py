@@ -81,7 +81,7 @@ READS: Final = {
     Agent.OPERATOR: _ALL,
 }
 _GROUPED: Final = frozenset({Agent.DECIDER, Agent.PROJECTOR, Agent.SHREDDER, Agent.ATTESTER})
-_TRANSACTIONAL: Final = frozenset({Agent.DECIDER, Agent.ATTESTER})
+_TRANSACTIONAL: Final = frozenset({Agent.DECIDER, Agent.SHREDDER, Agent.ATTESTER})
 _OWN: Final = {Agent.DECIDER: "decide", Agent.SHREDDER: "shred", Agent.ATTESTER: "attest"}
 
 

@@ -17,7 +17,7 @@ from eunoe.schemas.topics import QUICK_CLEANING
 
 SECRETS_FOLDER: Final = "secrets"
 AGENT: Final = "dev-agent"
-_PATHS: Final = ("kek_file", "secrets", "control_key", "attest_key", "export_key", "erasure_ledger")
+_PATHS: Final = ("kek_file", "kek_other_file", "secrets", "control_key", "attest_key", "export_key", "erasure_ledger")
 _LOGIN_PATHS: Final = ("kafka_password_file", "kafka_ca", "kafka_certificate", "kafka_certificate_key")
 _CLEANING: Final = ("keys_segment", "keys_compaction_lag", "keys_tombstones", "keys_file_delay")
 

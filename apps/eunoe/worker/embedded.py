@@ -27,7 +27,7 @@ from eunoe.worker.older_log import check_erasure_ledger
 from eunoe.worker.project import SERVING, ProjectedModel, read_models
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.roles import ALL, Accepted, Role
-from eunoe.worker.rules import ControlRules, following
+from eunoe.worker.rules import ControlRules, rules_of
 from eunoe.worker.shred import Shredding
 from eunoe.worker.sweeping import sweeper_publisher
 from eunoe.worker.watching import Stage, Watch
@@ -152,7 +152,7 @@ async def running_services(
         foundation = await closing.enter_async_context(open_foundation(settings))
         if not older_log:
             await check_erasure_ledger(settings, foundation)
-        rules = await closing.enter_async_context(following(foundation))
+        rules = rules_of(foundation)
         running = RunningServices(foundation=foundation, rules=rules)
         stages: list[Stage] = []
         if Role.PROJECT in roles:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from aiokafka import AIOKafkaConsumer
 from redis.asyncio import Redis
 
-from eunoe.crypto.kek import KeyEncryptionKey
+from eunoe.crypto.kek_ring import KekRing
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.runtime.brokers import connecting
 from eunoe.runtime.clock import Clock, SystemClock
+from eunoe.runtime.control import ControlFollower, following_control
+from eunoe.runtime.holding import holding
 from eunoe.runtime.installation import Installation, bind_redis, read_installation
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.redis.connect import connect
@@ -27,7 +29,8 @@ class Foundation:
     settings: Settings
     installation: Installation
     redis: Redis
-    kek: KeyEncryptionKey
+    control: ControlFollower
+    kek: KekRing
     key_models: KeyModels
     ends: AIOKafkaConsumer
     """Reads committed records and has no group; only its offsets are asked for."""
@@ -40,8 +43,11 @@ class Foundation:
 
 
 @asynccontextmanager
-async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
-    """Raises what `read_installation`, `connect`, `bind_redis` and `kek_of` raise."""
+async def open_foundation(settings: Settings, name: str = "worker") -> AsyncIterator[Foundation]:
+    """Raises what `read_installation`, `connect`, `bind_redis`, `kek_of`, `following_control` and `holding` raise.
+
+    ``name``: what kind of process it is, for whoever asks which ones hold a key-encryption key.
+    """
     kek = kek_of(settings)
     async with AsyncExitStack() as closing:
         installation = await read_installation(settings.brokers, settings.topics)
@@ -55,12 +61,18 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
         await ends.start()
         # aiokafka 0.14: a consumer stopped before its tasks first ran raises CancelledError from `stop`.
         await asyncio.sleep(0)
+        control = await closing.enter_async_context(
+            following_control(settings.brokers, installation, settings.control_signers)
+        )
+        clock = SystemClock()
+        await closing.enter_async_context(holding(name, kek, control, redis, installation, clock))
         yield Foundation(
             settings=settings,
             installation=installation,
             redis=redis,
+            control=control,
             kek=kek,
             key_models=KeyModels(redis, installation, ends),
             ends=ends,
-            clock=SystemClock(),
+            clock=clock,
         )

@@ -1,10 +1,9 @@
 """The decider's rules, from ``memory-control`` and the secrets folder: one snapshot per state of the topic."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eunoe.runtime.control import ControlFollower, following_control
+from eunoe.runtime.control import ControlFollower
 from eunoe.runtime.control_state import ControlState
 from eunoe.runtime.errors import CallerFault
 from eunoe.runtime.principals import PolicyVerifiers
@@ -87,9 +86,6 @@ class ControlRules:
         await self._follower.ended()
 
 
-@asynccontextmanager
-async def following(foundation: Foundation) -> AsyncIterator[ControlRules]:
-    """The rules, read to the end of ``memory-control`` as it is now, and followed. Raises `BrokerAway`."""
-    settings = foundation.settings
-    async with following_control(settings.brokers, foundation.installation, settings.control_signers) as follower:
-        yield ControlRules(follower, settings)
+def rules_of(foundation: Foundation) -> ControlRules:
+    """The rules, read to the end of ``memory-control`` as it was when the foundation was opened, and followed."""
+    return ControlRules(foundation.control, foundation.settings)

@@ -9,16 +9,18 @@ from eunoe.processors.shredding.cleaning import check_cleaning
 from eunoe.processors.shredding.destroyer import Destroyer, Heartbeats
 from eunoe.processors.shredding.fold import DueLettersModel, DueModel
 from eunoe.processors.shredding.names import LETTERS, MODEL, ShredNames, shred_prefix
+from eunoe.processors.shredding.rewrapping import Rewrapping, fencing_producer
 from eunoe.processors.shredding.tombstones import Tombstones, kafka_tombstones
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.kafka import topic_admin
 from eunoe.runtime.metrics import SHRED_OLDEST_SECONDS, SHRED_PENDING, Meter
+from eunoe.schemas.control import RotationStage
 from eunoe.schemas.ids import Millis, Partition
 from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation
 from eunoe.worker.health import Failing, Item
-from eunoe.worker.lanes import LaneService, Place, lane_places
+from eunoe.worker.lanes import LaneService, Place, group_of, lane_places
 from eunoe.worker.prometheus import Reading
 from eunoe.worker.together import together
 
@@ -62,7 +64,13 @@ class Shredding:
         base = self.foundation
         settle = await self._settle()
         timeout = base.settings.request_timeout
-        async with kafka_tombstones(base.settings.brokers, base.installation, partition, timeout) as tombstones:
+        brokers, installation = base.settings.brokers, base.installation
+        group = group_of(base.settings, NAME)
+        async with (
+            # First: nothing is destroyed here while whoever had the partition before could still write a key.
+            fencing_producer(brokers, f"{group}-{partition}", timeout) as producer,
+            kafka_tombstones(brokers, installation, partition, timeout) as tombstones,
+        ):
             models: tuple[ReadModel[Any], ...] = (DueModel(), DueLettersModel())
             lanes = [self._lane(each, partition) for each in models]
             destroyers = [self._destroyer(each.name, partition, tombstones, settle) for each in models]
@@ -72,12 +80,31 @@ class Shredding:
                 tombstones=tombstones,
                 clock=base.clock,
             )
+            rewrapping = Rewrapping(
+                bootstrap=brokers,
+                installation=installation,
+                partition=partition,
+                ring=base.kek,
+                producer=producer,
+                writing=tombstones.writing,
+                clock=base.clock,
+                due=self._rotating,
+                meter=self.meter,
+            )
             self.running[partition], self.lanes[partition] = destroyers, lanes[0]
             try:
-                await together(*(each.run() for each in lanes), *(each.run() for each in destroyers), beats.run())
+                runs = [*(each.run() for each in lanes), *(each.run() for each in destroyers)]
+                await together(*runs, beats.run(), rewrapping.run())
             finally:
                 if self.running.get(partition) is destroyers:
                     del self.running[partition], self.lanes[partition]
+
+    def _rotating(self) -> bool:
+        """Whether keys are to be wrapped anew, and this process holds both KEKs and wraps with the new one."""
+        rotation, ring = self.foundation.control.state.rotation, self.foundation.kek
+        if rotation is None or rotation.stage not in (RotationStage.WRAPPING, RotationStage.FENCED):
+            return False
+        return ring.kek_id == rotation.wraps and {rotation.wraps, rotation.retires} <= set(ring.held)
 
     async def _settle(self) -> int:
         """As `Cleaning.settle`. The partitions that start together ask once. Raises `KeysWouldStay`."""

@@ -13,13 +13,16 @@ from typing import Final
 import msgspec
 
 from eunoe.crypto.signatures import Ed25519Verifier
+from eunoe.runtime.kek_rotation import check_step
 from eunoe.runtime.setting_values import ControlSigner
 from eunoe.schemas.control import (
     GENERATION_PREFIX,
+    KEK,
     POLICY,
     SWITCH_PREFIX,
     ControlRecord,
     GenerationChange,
+    KekRotation,
     Switch,
     signed_control_bytes,
 )
@@ -57,6 +60,8 @@ class ControlState:
     switches: Mapping[str, Switch] = field(default_factory=lambda: MappingProxyType({}))
     generations: Mapping[str, GenerationChange] = field(default_factory=lambda: MappingProxyType({}))
     """By read model, the last change of what readers are answered from. What serves, Redis says."""
+    rotation: KekRotation | None = None
+    """The last step of the last rotation of the key-encryption key."""
     adopted: Mapping[str, Adopted] = field(default_factory=lambda: MappingProxyType({}))
     offset: Offset = NOTHING
 
@@ -103,14 +108,18 @@ def after(
         return Ignored(offset, record.name, f"stale: made against offset {record.replaces}, but {current} is in force")
     adopted = MappingProxyType({**state.adopted, record.name: Adopted(offset, record)})
     try:
-        return _adopt(replace(state, adopted=adopted, offset=offset), record)
+        return _adopt(replace(state, adopted=adopted, offset=offset), record, log_id)
     except (PolicyError, ValueError) as error:
         return Ignored(offset, record.name, str(error))
 
 
-def _adopt(state: ControlState, record: ControlRecord) -> ControlState:
+def _adopt(state: ControlState, record: ControlRecord, log_id: LogId) -> ControlState:
     if record.name == POLICY:
         return replace(state, policy=read_policy(record.body, "the policy on memory-control"))
+    if record.name == KEK:
+        step = msgspec.json.decode(record.body, type=KekRotation)
+        check_step(state.rotation, step, state.policy, log_id)
+        return replace(state, rotation=step)
     model = record.name.removeprefix(GENERATION_PREFIX)
     if model != record.name and is_name(model):
         change = msgspec.json.decode(record.body, type=GenerationChange)

@@ -213,6 +213,13 @@ REVIEW_AGE_SECONDS: Final = Metric(
     act="Above what was promised to authors: decide the oldest first, `eunoe review list --reason REASON`",
     labels=("partition", "reason"),
 )
+KEYS_REWRAPPED: Final = Metric(
+    name="eunoe_keys_rewrapped_total",
+    kind=Kind.COUNTER,
+    counts="Keys wrapped anew while a key-encryption key is rotated",
+    act="None although a rotation is under way: is a worker with the role shred running that holds both keys; "
+    "`eunoe keys status`",
+)
 KEYS_DESTROYED: Final = Metric(
     name="eunoe_keys_destroyed_total",
     kind=Kind.COUNTER,
@@ -293,6 +300,7 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
             ATTEST_PENDING,
             ERASURE_STAGE_SECONDS,
             KEYS_DESTROYED,
+            KEYS_REWRAPPED,
             SHRED_PENDING,
             SHRED_OLDEST_SECONDS,
         )

@@ -82,6 +82,9 @@ class Settings:
     # keys and secrets: where they are, never what they are
     kek_file: Path | None = None
     """The key-encryption key; without it, the variable EUNOE_KEK holds it."""
+    kek_other_file: Path | None = None
+    """While it is rotated, the other one: the new one, and after the switch of the two names the old one. Without it,
+    the variable EUNOE_KEK_OTHER, where it is set."""
     secrets: Path | None = None
     """The folder in which a policy's ``file:NAME`` is looked up, to check MACs."""
     principal: PrincipalName | None = None
@@ -179,6 +182,7 @@ PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
         "keys_tombstones": read.duration,
         "keys_file_delay": read.duration,
         "kek_file": read.path,
+        "kek_other_file": read.path,
         "secrets": read.path,
         "principal": read.name,
         "secret_file": read.path,

@@ -29,16 +29,21 @@ class Tombstones(Protocol):
 
 
 class KafkaTombstones:
-    """Of one partition. ``producer`` is idempotent and waits for all replicas."""
+    """Of one partition. ``producer`` is idempotent and waits for all replicas.
+
+    ``writing`` is held by whoever must not be overtaken by a tombstone (`eunoe.processors.shredding.rewrapping`).
+    """
 
     def __init__(self, producer: AIOKafkaProducer, installation: Installation, partition: Partition) -> None:
+        self.writing: Final = asyncio.Lock()
         self._producer = producer
         self._topic = installation.topic(Topic.KEYS)
         self._partition = partition
 
     async def destroy(self, key_ids: Sequence[KeyId]) -> Offset:
-        sent = [await self._send(each) for each in key_ids]
-        return Offset(max([(await each).offset for each in sent]))
+        async with self.writing:
+            sent = [await self._send(each) for each in key_ids]
+            return Offset(max([(await each).offset for each in sent]))
 
     async def beat(self) -> None:
         await (await self._send(HEARTBEAT))

@@ -1,0 +1,225 @@
+"""Wrapping keys anew while a key-encryption key is rotated: tenant keys first, then everything that they wrap.
+
+It stands beside what destroys keys, for a value written after a tombstone would bring a key back. So nothing is written
+before this process has read every tombstone that was written, `writing` keeps its own away meanwhile, and a process
+that lost the partition is fenced by the transactional producer before this one starts. A tenant key is wrapped anew
+exactly once for each KEK: a second time would make another wrapping half, and what the first one wrapped would be lost.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from aiokafka import AIOKafkaProducer
+
+from eunoe.crypto.hierarchy import (
+    KEK_WRAPPED,
+    KekWrapper,
+    WrappedKey,
+    before_renewal,
+    kek_behind,
+    renewed,
+    unwrap_key,
+)
+from eunoe.crypto.kek_ring import KekRing
+from eunoe.crypto.keys import TenantKeys, open_key
+from eunoe.crypto.records import from_record, to_record
+from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.clock import Clock
+from eunoe.runtime.installation import Installation
+from eunoe.runtime.lane import heed_cancellation
+from eunoe.runtime.live_keys import LiveKeys, reading_live_keys
+from eunoe.runtime.metrics import KEYS_REWRAPPED, SILENT, Meter
+from eunoe.schemas.codec import KEY_RECORDS
+from eunoe.schemas.ids import KeyId, LogId, Offset, Partition
+from eunoe.schemas.keys import KeyRecord
+from eunoe.schemas.topics import Topic
+
+AT_ONCE: Final = 200
+"""Keys in one transaction; tombstones wait for it."""
+_WRITE_S: Final = 40.0
+_CLOSE_S: Final = 2.0
+
+log = logging.getLogger(__name__)
+
+
+class Live(Protocol):
+    """What lives in the partition (`eunoe.runtime.live_keys.LiveKeys`)."""
+
+    @property
+    def keys(self) -> dict[KeyId, KeyRecord]: ...
+    async def catch_up(self) -> Offset: ...
+    def written(self, record: KeyRecord, offset: Offset) -> None: ...
+
+
+class Writing(Protocol):
+    """Writes to the partition of ``memory-keys``, all or nothing."""
+
+    async def write(self, records: Sequence[KeyRecord]) -> Sequence[Offset]:
+        """Returns once it is committed. Raises where it is not known whether it was: then read again from the start."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Rewrapper:
+    """One partition's. ``writing`` is held while nothing else may be written to it; ``due``: whether to look."""
+
+    log_id: LogId
+    ring: KekRing
+    writer: Writing
+    writing: asyncio.Lock
+    live: Live
+    meter: Meter = SILENT
+    _tenants: dict[KeyId, tuple[bytes, TenantKeys]] = field(default_factory=dict)
+
+    async def step(self) -> int:
+        """Wrap anew what is under another KEK than the one that wraps. Returns how many were."""
+        await self.live.catch_up()
+        done = 0
+        for tenants in (True, False):
+            while wanted := self._behind(tenants):
+                async with self.writing:
+                    await self.live.catch_up()  # with what was destroyed since it was listed
+                    keys = [self.live.keys[each] for each in wanted if each in self.live.keys]
+                    fresh = [to_record(self.log_id, self._renewed(from_record(each))) for each in keys]
+                    for record, offset in zip(fresh, await self._write(fresh), strict=True):
+                        self.live.written(record, offset)
+                done += len(fresh)
+                heed_cancellation()
+        if done:
+            log.info("%d keys wrapped anew under %s", done, self.ring.kek_id)
+            self.meter.add(KEYS_REWRAPPED, amount=done)
+        return done
+
+    async def _write(self, records: Sequence[KeyRecord]) -> Sequence[Offset]:
+        return await self.writer.write(records) if records else ()
+
+    def _behind(self, tenants: bool) -> list[KeyId]:
+        found = [each for each in behind(self.live.keys, self.ring.kek_id) if (each.kind in KEK_WRAPPED) is tenants]
+        return [each.key_id for each in found[:AT_ONCE]]
+
+    def _renewed(self, key: WrappedKey) -> WrappedKey:
+        kek = KekWrapper(self.ring.with_retired())
+        if key.kind in KEK_WRAPPED:
+            return renewed(kek, self.log_id, unwrap_key(kek, self.log_id, key), key)
+        keys = self._tenant(tenant_key_of(key.wrapped_by), kek)
+        return renewed(keys, self.log_id, unwrap_key(keys, self.log_id, key), key)
+
+    def _tenant(self, key_id: KeyId, kek: KekWrapper) -> TenantKeys:
+        key = from_record(self.live.keys[key_id])
+        known = self._tenants.get(key_id)
+        if known is not None and known[0] == key.wrapped:
+            return known[1]
+        before = before_renewal(key)
+        earlier = None if before is None else unwrap_key(kek, self.log_id, before)
+        opened = open_key(self.log_id, key, unwrap_key(kek, self.log_id, key), earlier)
+        assert isinstance(opened, TenantKeys), "only tenant keys wrap a tenant's keys"
+        self._tenants[key_id] = (key.wrapped, opened)
+        return opened
+
+
+def tenant_key_of(wrapped_by: str) -> KeyId:
+    """The tenant key whose half wrapped it."""
+    return KeyId(wrapped_by.rpartition("/")[0])
+
+
+def behind(keys: dict[KeyId, KeyRecord], kek_id: str) -> Iterable[KeyRecord]:
+    """Those under another KEK. One whose tenant key is destroyed opens nowhere any more, and is left alone."""
+    return [
+        each
+        for each in keys.values()
+        if kek_behind(each.wrapped_by) != kek_id
+        and (each.kind in KEK_WRAPPED or tenant_key_of(each.wrapped_by) in keys)
+    ]
+
+
+@dataclass(slots=True, kw_only=True)
+class Rewrapping:
+    """Waits for a rotation and works it off. ``due``: whether there is one; ``every``: seconds between looks."""
+
+    bootstrap: Bootstrap
+    installation: Installation
+    partition: Partition
+    ring: KekRing
+    producer: AIOKafkaProducer
+    writing: asyncio.Lock
+    clock: Clock
+    due: Callable[[], bool]
+    every: float = 0.5
+    meter: Meter = SILENT
+
+    async def run(self) -> None:
+        """Until cancelled. Raises what Kafka does, ``WrongKek``, and ``SealBroken``: the lane starts again."""
+        while True:
+            heed_cancellation()
+            if self.due():
+                async with reading_live_keys(self.bootstrap, self.installation, self.partition) as live:
+                    await self._work_off(live)
+            await asyncio.sleep(self.every)
+
+    async def _work_off(self, live: LiveKeys) -> None:
+        rewrapper = Rewrapper(
+            log_id=self.installation.log_id,
+            ring=self.ring,
+            writer=_Transactions(self.producer, self.installation.topic(Topic.KEYS), self.partition, self.clock),
+            writing=self.writing,
+            live=live,
+            meter=self.meter,
+        )
+        while self.due():
+            await rewrapper.step()
+            await asyncio.sleep(self.every)
+
+
+@dataclass(frozen=True, slots=True)
+class _Transactions:
+    producer: AIOKafkaProducer
+    topic: str
+    partition: Partition
+    clock: Clock
+
+    async def write(self, records: Sequence[KeyRecord]) -> Sequence[Offset]:
+        async with asyncio.timeout(_WRITE_S):
+            await self.producer.begin_transaction()
+            sent = [
+                await self.producer.send(
+                    self.topic,
+                    KEY_RECORDS.encode(each),
+                    key=each.key_id.encode(),
+                    partition=self.partition,
+                    timestamp_ms=self.clock.now(),
+                )
+                for each in records
+            ]
+            # Awaited first: aiokafka commits a transaction of which a batch was refused.
+            offsets = [Offset((await each).offset) for each in sent]
+            await self.producer.commit_transaction()
+        return offsets
+
+
+@asynccontextmanager
+async def fencing_producer(
+    bootstrap: Bootstrap, transactional_id: str, timeout_ms: int
+) -> AsyncIterator[AIOKafkaProducer]:
+    """Once it is there, whoever had this id before writes no key any more. Raises aiokafka's errors."""
+    producer = AIOKafkaProducer(
+        **connecting(bootstrap),
+        transactional_id=transactional_id,
+        acks="all",
+        retry_backoff_ms=10,
+        request_timeout_ms=timeout_ms,
+    )
+    try:
+        await producer.start()
+        yield producer
+    finally:
+        closing = asyncio.ensure_future(producer.stop())
+        _, late = await asyncio.wait([closing], timeout=_CLOSE_S)  # a broker that is away must not hold up the lane
+        for task in late:
+            task.cancel()
+
+
+__all__ = ["Rewrapper", "Rewrapping", "behind", "fencing_producer", "tenant_key_of"]
