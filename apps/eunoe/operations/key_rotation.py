@@ -37,7 +37,7 @@ from eunoe.schemas.values import Algorithm
 from eunoe.worker.foundation import Foundation, open_foundation
 
 _LOOK_S: Final = 0.3
-_LEASE: Final = "rotation"
+_LEASE: Final = "holders"
 Telling = Callable[[str], None]
 
 

@@ -53,10 +53,12 @@ READS: Final = {
 }
 LEDGER_POSITION: Final = "ledger:g*:watermark"
 """How far the deciders are: what write-to-readable lag is measured from. It says nothing about anybody."""
+HOLDERS: Final = "holders:*"
+"""Who holds which key-encryption key: whoever opens keys says so, and a rotation waits for all of them."""
 _WORKERS: Final = frozenset({Agent.DECIDER, Agent.PROJECTOR, Agent.SHREDDER, Agent.ATTESTER})
 _EVERYBODY: Final = (
     "-@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info "
-    "+cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command"
+    "+hset +hdel +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command"
 )
 _WRITER: Final = "+@write -@dangerous -function|delete -function|flush -function|restore +fcall +function|load +info"
 _MORE: Final = {
@@ -98,6 +100,7 @@ def _keys(agent: Agent) -> Iterator[str]:
             yield f"%R~{_pattern(model)}"
     if agent in _WORKERS and agent is not Agent.DECIDER:
         yield f"%R~eunoe:*:{{p*}}:{LEDGER_POSITION}"
+    yield f"%RW~eunoe:*:{{p*}}:{HOLDERS}"
     yield f"{'%RW' if agent in _WORKERS else '%R'}~eunoe:installation:*"
     yield "%R~eunoe:is-it-there"
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError, RedisError
 
 from eunoe.crypto.errors import WrongKek
 from eunoe.crypto.kek_ring import KekRing
@@ -80,6 +80,7 @@ class _Holding:
     clock: Clock
     _obeyed: Offset = _NEVER
     _said: Holder | None = None
+    _mute: bool = False
     _last: float = 0.0
 
     def obey(self) -> None:
@@ -120,6 +121,11 @@ class _Holding:
         try:
             answer: Any = self.redis.hdel(key, self.name) if record is None else self.redis.hset(key, self.name, record)
             await answer
+        except NoPermissionError:
+            if not self._mute:
+                log.error("%s may not say in Redis which KEK it holds: a rotation will not wait for it", self.name)
+            self._mute = True
+            return False
         except (RedisError, OSError, RuntimeFault, ProjectionError):
             return False  # without Redis no key is opened either; said again at the next look
         return True

@@ -5,7 +5,7 @@ subject, generation, bucket, id, kind or log breaks the seal.
 
 A tenant key has two halves. One names (pseudonyms, idempotency hashes) and lives as long as the tenant. The other wraps
 the tenant's other keys, and there is a fresh one for each KEK: so what was wrapped before a KEK was retired is opened
-by nothing that is left once that KEK is destroyed, though the tenant lives on (ADR 0019).
+by nothing that is left once that KEK is destroyed, though the tenant lives on (ADR 0021).
 """
 
 from enum import StrEnum
