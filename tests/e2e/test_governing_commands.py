@@ -71,6 +71,7 @@ async def test_observing_is_turned_on_shown_told_to_agents_and_turned_off(eunoe:
     assert await eunoe.json("switch", "show") == {"switches": []}
     found = await eunoe.json(*acme, "observe", "--reason", "trying the extractor", *OFFICER)
     assert (found["reads"], found["writes"], found["by"]) == ("on", "observe", "dev-officer")
+    assert found.pop("tenant_known") is False, "nothing was written there yet, and whoever sets it is told"
     assert (await eunoe.json("switch", "show"))["switches"] == [found]
     assert "extractor" in await eunoe("switch", "show")
 
@@ -87,7 +88,8 @@ async def test_observing_is_turned_on_shown_told_to_agents_and_turned_off(eunoe:
     assert (report["observed"], report["accepted"], report["quarantined"]) == (2, 0, 0)
     told = await eunoe.json("remember", "Takes sugar.", *WRITE, "--source", "third_party", *AGENT)
     assert (told["would_be"], told["reasons"]) == ("quarantined", ["untrusted_source"])
-    assert (await eunoe.json(*acme, "on", "--reason", "done", *OFFICER))["writes"] == "on"
+    on = await eunoe.json(*acme, "on", "--reason", "done", *OFFICER)
+    assert (on["writes"], on["tenant_known"]) == ("on", True)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +131,11 @@ async def test_a_policy_is_tried_before_it_is_applied(eunoe: Program, tmp_path: 
     assert "Nothing was written." in await eunoe("policy", "simulate", str(strict), "--tenant", "acme")
     later = await eunoe.json("policy", "simulate", str(strict), "--since", "2099-01-01T00:00:00Z")
     assert (later["judged"], later["changes"]) == (0, [])
+    decided = (await eunoe.json("decisions", "--tenant", "acme", *AGENT))["decisions"]
+    assert [(each["memory_write_decision"], each["memory_persisted"], each["memory_class"]) for each in decided] == [
+        ("allowed", True, "long_term")
+    ] * 2
+    assert decided[0]["provenance"] == {"agent": "bot", "source_kind": "tool"}
     strict.write_text(strict.read_text().replace("version = 1", "version = 2", 1))
     assert "eunoe policy reevaluate" in await eunoe("policy", "apply", str(strict), *OFFICER)
     judged = await eunoe.json("policy", "reevaluate", "--tenant", "acme", *REVIEWER, code=1)

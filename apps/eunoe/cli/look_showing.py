@@ -106,5 +106,6 @@ def _trace(read: "ReadTrace") -> dict[str, Any]:
     del document["sealed"]
     document["at"] = instant(read.trace.at)
     document["limits"]["as_of"] = instant(read.trace.limits.as_of)
+    document["context_layers_built"] = sorted({each.memory_class.value for each in read.trace.delivered})
     document["excluded"] = {each.reason: each.count for each in read.trace.excluded}
     return document | {"query": read.query, "subject": read.subject}

@@ -45,7 +45,7 @@ def show(call: Call) -> None:
 @common
 def set_(call: Call, reads: str | None, writes: str | None, reason: str, **given: Any) -> None:
     """Turn reads or writes off or on. Needs the right to operate. Returns once it is in force."""
-    from eunoe.client.switching import set_switch
+    from eunoe.client.switching import set_switch, tenant_known
     from eunoe.schemas.values import Writing
 
     if reads is None and writes is None:
@@ -60,7 +60,12 @@ def set_(call: Call, reads: str | None, writes: str | None, reason: str, **given
             reason=reason,
         )
     )
-    call.show(_document(found), lambda: _text(found))
+    document = _document(found)
+    if subject.tenant is not None:
+        document["tenant_known"] = run(tenant_known(call.settings(), subject.tenant))
+        if document["tenant_known"] is False:
+            call.aside.print(f"Nothing was ever written for tenant {subject.tenant}: is that its name?", markup=False)
+    call.show(document, lambda: _text(found))
 
 
 def _subject(tenant: str | None, all_tenants: bool, purpose: str | None) -> "SwitchSubject":

@@ -14,6 +14,7 @@ import msgspec
 
 from eunoe.client.held import Held, HeldRecord
 from eunoe.client.redacting import without
+from eunoe.client.write_decisions import WriteDecision
 from eunoe.readmodels.history import Stored
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.events import EventHeader, Fact
@@ -28,6 +29,12 @@ NOT_INCLUDED: Final = (
     "keys, digests and search terms, which say nothing that the texts do not",
 )
 NO_OTHERS: Final = "concerns other people too; left out, for no name was given to blank in it"
+_DECISIONS: Final = {
+    "MemoryAccepted": WriteDecision.ALLOWED.value,
+    "MemoryQuarantined": WriteDecision.QUARANTINED.value,
+    "MemoryPromoted": WriteDecision.ALLOWED.value,
+    "MemoryRejected": WriteDecision.REJECTED.value,
+}
 _PROVENANCE: Final = ("source_uri", "event_ids", "provenance", "evidence")
 
 
@@ -170,6 +177,7 @@ def _change(position: Offset, change: Stored) -> dict[str, Any]:
         "position": position,
         "at": instant(change.decided_at),
         "what": change.kind,
+        "memory_write_decision": _DECISIONS.get(change.kind),
         "by": change.principal,
         "version": change.version,
         "reasons": list(change.reasons),

@@ -5,7 +5,7 @@ takes as long as its partition is long. Nothing is opened here.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -132,26 +132,38 @@ class Held:
 
 async def read_on(bootstrap: Bootstrap, installation: Installation, held: Held) -> Held:
     """``held``, folded from its position to what is committed now. Raises `BrokerAway`, `CannotApply`."""
-    partition = installation.partition_of(held.tenant)
-    source = PartitionSource(bootstrap, installation, Topic.LIFECYCLE, partition, {})
+    end = await read_log(bootstrap, installation, held.tenant, held.position, held.take)
+    held.position = max(held.position, end)
+    return held
+
+
+async def read_log(
+    bootstrap: Bootstrap,
+    installation: Installation,
+    tenant: TenantId,
+    begin: Offset,
+    take: Callable[[Offset, Event], None],
+) -> Offset:
+    """Give ``take`` each event of the tenant's partition (other tenants' too) from ``begin`` to what is committed now,
+    and return that position. Raises `BrokerAway`, `CannotApply`."""
+    source = PartitionSource(bootstrap, installation, Topic.LIFECYCLE, installation.partition_of(tenant), {})
     clock = asyncio.get_running_loop().time
     try:
         async with within(_SILENCE_S, "reading memory-lifecycle"):
             await source.start()
             start, end = await source.bounds()
-        source.seek(max(start, held.position))
+        source.seek(max(start, begin))
         heard = clock()
         while (at := await source.position()) < end:
             decoded, problem = source.decode(await source.fetch(_FETCH_MS, _RECORDS))
             for each in decoded:
-                held.take(each.offset, each.value)
+                take(each.offset, each.value)
             if problem is not None:
                 raise CannotApply(problem.offset, problem.problem)
             if await source.position() > at:
                 heard = clock()
             elif clock() - heard > _SILENCE_S:
                 raise BrokerAway("reading memory-lifecycle", _SILENCE_S)
-        held.position = max(held.position, end)
+        return Offset(end)
     finally:
         await source.stop()
-    return held

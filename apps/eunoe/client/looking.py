@@ -4,10 +4,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from eunoe.client.gate import NOT_ALLOWED, ControlGate
+from eunoe.client.held import read_log
 from eunoe.client.history_scope import named_scope, sees_all
 from eunoe.client.reading import Reading, scope_of
 from eunoe.client.traces import TraceQuery, Traces, traces_of
 from eunoe.client.tracing import Rules
+from eunoe.client.write_decisions import Decided, Decisions
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.inspecting import Inspection, Look, Status
@@ -16,7 +18,7 @@ from eunoe.readmodels.subjects import SubjectsReader
 from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.events import SubjectRef
-from eunoe.schemas.ids import MemoryId, Millis, TenantId
+from eunoe.schemas.ids import MemoryId, Millis, Offset, TenantId
 from eunoe.schemas.policy import PrincipalRule
 from eunoe.schemas.traces import TraceKind
 from eunoe.schemas.values import Action, MemoryClass
@@ -109,6 +111,23 @@ class Looking:
         if not (rule.may(Action.HOLD, of) or rule.may(Action.ERASE, of)):
             raise ReadRefused(NOT_ALLOWED, of)
         return await SubjectsReader(self.reading.reader.redis, self.installation).holds(of)
+
+    async def decisions(
+        self, tenant: str, *, since: Millis | None = None, memory_id: str | None = None
+    ) -> tuple[Decided, ...]:
+        """What became of each candidate, in the order of the log. A principal sees what it asked for and what became
+        of what it wrote; those with ``operate`` or ``review`` all of the tenant. Raises as `traces`."""
+        of = TenantId(tenant)
+        rule = self._gate.belongs(of)
+        sees_all = rule.may(Action.OPERATE, of) or rule.may(Action.REVIEW, of)
+        found = Decisions(
+            tenant=of,
+            mine=None if sees_all else self.reading.principal,
+            since=since,
+            memory_id=None if memory_id is None else MemoryId(memory_id),
+        )
+        await read_log(self.kafka, self.installation, of, Offset(0), found.take)
+        return found.shown()
 
     async def traces(
         self,

@@ -28,6 +28,7 @@ from eunoe.client.reading import Reading, make_reading
 from eunoe.client.review_shown import Shown
 from eunoe.client.reviewing import Reviewing, make_reviewing
 from eunoe.client.traces import Traces
+from eunoe.client.write_decisions import Decided
 from eunoe.client.writing import placed, send
 from eunoe.crypto.cache import CacheLimits
 from eunoe.crypto.keyring import Keyring
@@ -297,6 +298,10 @@ class Memory:
     async def traces(self, tenant: str, **filters: Any) -> Traces:
         """What was given to whom: see `Looking.traces`."""
         return await self.looking.traces(tenant, **filters)
+
+    async def decisions(self, tenant: str, **filters: Any) -> tuple[Decided, ...]:
+        """As `Looking.decisions`."""
+        return await self.looking.decisions(tenant, **filters)
 
     async def history(self, tenant: str, memory_id: str, as_of: Millis | None = None, **scope: Any) -> History:
         """How a record came to be what it is. ``agent`` and ``purpose``: see `Reading.history`."""

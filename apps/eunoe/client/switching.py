@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
+from redis.exceptions import RedisError
 
 from eunoe.client.gate import NOT_ALLOWED, UNKNOWN_PURPOSE, ControlGate
+from eunoe.crypto.errors import CryptoError, KeyClosed
+from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import ControlFollower, following_control, publish_control
 from eunoe.runtime.control_state import EVERY_TENANT, ControlState, switch_body
-from eunoe.runtime.errors import CallerFault
+from eunoe.runtime.errors import CallerFault, WorldFault
 from eunoe.runtime.installation import read_installation
 from eunoe.runtime.principals import control_signer, secrets_of
+from eunoe.runtime.redis.connect import connect
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
 from eunoe.schemas.control import SWITCH_PREFIX, Switch
 from eunoe.schemas.ids import Millis, Offset, PrincipalName, SecretId, TenantId
@@ -123,6 +127,21 @@ async def set_switch(
             reason=reason,
         )
         return _in_force(state, subject.of)
+
+
+async def tenant_known(settings: Settings, tenant: TenantId) -> bool | None:
+    """Whether any command of the tenant was ever let in; None where Redis does not say. A misspelt one is not."""
+    installation = await read_installation(settings.brokers, settings.topics)
+    try:
+        redis = await connect(settings.redis)
+        try:
+            return await RedisKeySource(redis, installation).tenant(tenant) is not None
+        finally:
+            await redis.aclose()
+    except KeyClosed:
+        return True
+    except (WorldFault, CryptoError, RedisError):
+        return None
 
 
 def may_operate(

@@ -5,12 +5,14 @@ contradicts). A draft that met every rule is born active, quarantined, or, where
 candidate.
 """
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from eunoe.domain import admission, conflict, judging, retention
 from eunoe.domain.identity import cleared, repeated, source_allowed, writing_gate
 from eunoe.domain.known import Case, Refusal
-from eunoe.domain.memory import Step, allowed
+from eunoe.domain.memory import MemoryState, Step, allowed
 from eunoe.schemas.commands import CorrectMemory, Draft, RememberMemory
 from eunoe.schemas.events import (
     CandidateObserved,
@@ -182,6 +184,7 @@ def _quarantined(
         policy_influence=judging.influences(findings),
         reviewable_at=judging.reviewable_at(reasons, case.now, case.policy),
         conflicts_with=tuple(each.memory_id for each in others),
+        unnamed=_unnamed(case, others),
         findings=findings,
     )
 
@@ -205,10 +208,16 @@ def _accepted(case: Case, draft: Draft, standing: conflict.Standing) -> MemoryAc
         claim_ref=_claim(case),
         supersedes=None if old is None else SupersededRef(memory_id=old.memory_id, version=old.version + 1),
         conflicts_with=tuple(ConflictRef(memory_id=each.memory_id, version=each.version + 1) for each in ties),
+        unnamed=_unnamed(case, ties),
         settled_by=standing.by if named is None else (),
         claim_changed=named is not None and named.claim_ref not in (None, _claim(case)),
         findings=case.opened.findings,
     )
+
+
+def _unnamed(case: Case, rivals: Iterable[MemoryState]) -> tuple[MemoryId, ...]:
+    """Those that the author is not cleared for: which records they are is not told."""
+    return tuple(each.memory_id for each in rivals if cleared(case, each) is not None)
 
 
 def _claim(case: Case) -> bytes | None:

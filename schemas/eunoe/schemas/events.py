@@ -213,6 +213,7 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
 
     ``settled_by`` names the signals by which it beat a record that it contradicts (empty where the author named the
     old one); ``conflicts_with`` those it neither beats nor gives way to: all stay active, marked as in conflict.
+    ``unnamed``: those of ``conflicts_with`` that the author is not cleared for: its outcome does not name them.
     ``claim_changed``: its author corrected a record of their own and made another claim of it.
     """
 
@@ -225,6 +226,7 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
     claim_ref: bytes | None = None
     supersedes: SupersededRef | None = None
     conflicts_with: tuple[ConflictRef, ...] = ()
+    unnamed: tuple[MemoryId, ...] = ()
     settled_by: tuple[str, ...] = ()
     claim_changed: bool = False
     findings: tuple[Finding, ...] = ()
@@ -234,7 +236,8 @@ class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
     """A new record that no reader sees until a person promotes it. ``supersedes`` names what it would replace then.
 
     Nobody may promote it before ``reviewable_at``, the end of its waiting period. ``policy_influence``: it would
-    change rules, permissions or routing. ``conflicts_with``: the active records that say otherwise.
+    change rules, permissions or routing. ``conflicts_with``: the active records that say otherwise; ``unnamed``: as in
+    `MemoryAccepted`.
     """
 
     draft: Draft
@@ -249,6 +252,7 @@ class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
     policy_influence: bool = False
     reviewable_at: Millis = Millis(0)
     conflicts_with: tuple[MemoryId, ...] = ()
+    unnamed: tuple[MemoryId, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 

@@ -71,7 +71,8 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     that one. ``records`` counts what a `SubjectForgotten` closed, also where that is repeated. ``token`` is a `Token`
     as text. For a duplicate, ``first_command_id`` names the command whose outcome still holds.
 
-    ``conflicts``: active records that say otherwise and were not settled; somebody has to answer. ``superseded``: those
+    ``conflicts``: active records that say otherwise and were not settled, of those that the caller is cleared for;
+    somebody has to answer. ``superseded``: those
     that gave way, ``settled_by`` the signals by which they did. ``would_be``: what an observed candidate would have
     become (accepted, quarantined, rejected); nothing was stored of it. ``due_at``: when a request to forget is carried
     out by itself. ``own_key``: a forgotten record had a key of its own, which is destroyed. ``redacted``: classes of
@@ -161,10 +162,12 @@ def _redacted(fact: events.Fact) -> tuple[str, ...]:
 
 def _conflicts(fact: events.Fact) -> tuple[MemoryId, ...]:
     match fact:
-        case events.MemoryAccepted(conflicts_with=refs) | events.MemoryPromoted(conflicts_with=refs):
+        case events.MemoryAccepted(conflicts_with=refs, unnamed=unnamed):
+            return tuple(each.memory_id for each in refs if each.memory_id not in unnamed)
+        case events.MemoryPromoted(conflicts_with=refs):
             return tuple(each.memory_id for each in refs)
-        case events.MemoryQuarantined(conflicts_with=ids):
-            return ids
+        case events.MemoryQuarantined(conflicts_with=ids, unnamed=unnamed):
+            return tuple(each for each in ids if each not in unnamed)
         case _:
             return ()
 

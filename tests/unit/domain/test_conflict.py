@@ -15,11 +15,13 @@ from eunoe.schemas.events import (
     Reason,
     SupersededRef,
 )
-from eunoe.schemas.ids import KeyId, Millis
+from eunoe.schemas.ids import KeyId, LogId, MemoryId, Millis, Offset, Partition
+from eunoe.schemas.outcomes import outcome_of
 from eunoe.schemas.policy import ConflictRules
-from eunoe.schemas.values import ConflictPolicy, Lifecycle, SourceKind, Visibility
+from eunoe.schemas.values import ConflictPolicy, Lifecycle, Sensitivity, SourceKind, Visibility
 from unit.domain.samples import (
     ACME,
+    AGENT,
     ALICE,
     DAY,
     IN_A_MONTH,
@@ -62,6 +64,13 @@ def contested(fact: Fact) -> list[str]:
     return [each.memory_id for each in fact.conflicts_with]
 
 
+def named(told: Claims) -> tuple[MemoryId, ...]:
+    """What the outcome of the last command names."""
+    outcome = outcome_of(told.events[-1], LogId("log"), Partition(0), Offset(0))
+    assert outcome is not None
+    return outcome.conflicts
+
+
 def test_equal_sources_that_disagree_stay_both_and_are_marked() -> None:
     told = claims()
     told.say("evening", "after six")
@@ -71,6 +80,25 @@ def test_equal_sources_that_disagree_stay_both_and_are_marked() -> None:
     assert fact.supersedes is None
     assert told.record(memory("evening")).lifecycle is Lifecycle.ACTIVE
     assert told.record(memory("evening")).version == 2  # whoever corrects it has to look again
+
+
+@pytest.mark.parametrize("source", [SourceKind.USER_EXPLICIT, SourceKind.THIRD_PARTY])
+def test_a_rival_that_the_author_may_not_read_is_marked_and_not_named(source: SourceKind) -> None:
+    told = claims()
+    told.say("evening", "after six")
+    rule = replace(told.policy.principals[AGENT], max_sensitivity=Sensitivity.INTERNAL)
+    told.policy = replace(told.policy, principals={**told.policy.principals, AGENT: rule})
+    fact = told.say("morning", "before nine", source_kind=source, sensitivity=Sensitivity.INTERNAL)
+    assert isinstance(fact, MemoryAccepted | MemoryQuarantined)
+    assert (len(fact.conflicts_with), fact.unnamed) == (1, (memory("evening"),))
+    assert named(told) == ()
+
+
+def test_a_rival_that_the_author_may_read_is_named() -> None:
+    told = claims()
+    told.say("evening", "after six")
+    told.say("morning", "before nine")
+    assert named(told) == (memory("evening"),)
 
 
 def test_another_claim_is_no_contradiction_however_similar() -> None:
