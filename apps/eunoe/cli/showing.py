@@ -152,6 +152,8 @@ def history_table(history: "History") -> "Table | str":
             said.append(f"trust {entry.trust}")
         if entry.confirmation is not None:
             said.append(entry.confirmation)
+        if entry.imported_by is not None:
+            said.append(f"brought in by {entry.imported_by} at {instant(entry.imported_at)}")
         version = "" if entry.version is None else str(entry.version)
         table.add_row(instant(entry.decided_at), entry.kind, entry.principal, version, "\n".join(said))
     return table

@@ -7,12 +7,15 @@ What nobody vouches for is brought in only as far as it was in use: as records t
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from eunoe.client.export_file import Incoming, read_export
 from eunoe.crypto.buckets import month_bucket, own_bucket
+from eunoe.crypto.exports import BadExport
+from eunoe.producers import checks
 from eunoe.producers.client import Asked, MemoryProducer, Placed, Sent
 from eunoe.producers.errors import CallerError, KeyRefused
 from eunoe.runtime.errors import CallerFault
@@ -90,7 +93,7 @@ class ImportReport:
             self.refused[reason] += 1
             self.refused_records.setdefault(fact.memory_id, reason)
             self.in_use_again |= set(fact.restored.superseded) - set(self.refused_records)
-        elif isinstance(outcome, Outcome) and fact.proof is None:
+        elif isinstance(outcome, Outcome) and Reason.UNPROVEN_IMPORT.value in outcome.reasons:
             self.quarantined += 1
         else:
             self.restored += 1
@@ -114,13 +117,16 @@ class Importing:
     async def file(self, content: bytes, *, tenant: str | None = None) -> ImportReport:
         """Bring in an export of a tenant (`eunoe.client.export_file`). ``tenant``: it must be this one's.
 
-        Needs the right ``import``. Raises `ImportRefused`, ``BadExport`` for what is no such file, and what sending
-        raises: called again it goes on where it ended.
+        Needs the right ``import``. Raises `ImportRefused`, also for what is no such file, and what sending raises:
+        called again it goes on where it ended.
         """
         policy = self.policy()
         if policy is None:
             raise ImportRefused("no policy is in force")
-        found = read_export(content, policy.import_keys)
+        try:
+            found = read_export(content, policy.import_keys)
+        except BadExport as bad:
+            raise ImportRefused(str(bad)) from None
         if any(each.tenant != (tenant or found.facts[0].tenant) for each in found.facts):
             raise ImportRefused("it holds another tenant's memory")
         report = ImportReport(problem=found.problem, unreadable=found.unreadable)
@@ -128,25 +134,33 @@ class Importing:
         if found.problem is not None:
             facts = in_use(found.facts)
             report.left = len(found.facts) - len(facts)
-        waiting: list[tuple[Incoming, Sent]] = []
-        for fact in facts:
-            try:
-                waiting.append((fact, await self._send(fact, policy)))
-            except KeyRefused as refused:
-                closed = refused.outcome.reason == Reason.SUBJECT_CLOSED
-                report.take(fact, Reason.ERASED.value if closed else refused.outcome.reason or "no_key")
-            except CallerError as error:
-                report.take(fact, f"invalid_{error.field}")
-            if len(waiting) >= _WINDOW:
-                await self._answered(waiting, report)
-        await self._answered(waiting, report)
+        for start in range(0, len(facts), _WINDOW):
+            window = facts[start : start + _WINDOW]
+            await asyncio.gather(*(self._ask_keys(fact, policy) for fact in window))
+            await self._answered([each for fact in window if (each := await self._sent(fact, policy, report))], report)
         return report
 
-    async def _answered(self, waiting: list[tuple[Incoming, Sent]], report: ImportReport) -> None:
+    async def _sent(self, fact: Incoming, policy: Policy, report: ImportReport) -> tuple[Incoming, Sent] | None:
+        """None, and counted, where no command of it can be sent."""
+        try:
+            return fact, await self._send(fact, policy)
+        except KeyRefused as refused:
+            closed = refused.outcome.reason == Reason.SUBJECT_CLOSED
+            report.take(fact, Reason.ERASED.value if closed else refused.outcome.reason or "no_key")
+        except CallerError as error:
+            report.take(fact, f"invalid_{error.field}")
+        return None
+
+    async def _ask_keys(self, fact: Incoming, policy: Policy) -> None:
+        """All of a window's at once; what is refused is refused again, and told, where the fact is sent."""
+        if fact.draft is not None:
+            with suppress(KeyRefused, CallerError):
+                await self.producer.prefetch(_placed(fact, policy))
+
+    async def _answered(self, waiting: Sequence[tuple[Incoming, Sent]], report: ImportReport) -> None:
         outcomes = await asyncio.gather(*(sent.outcome(self.timeout) for _, sent in waiting))
         for (fact, _), outcome in zip(waiting, outcomes, strict=True):
             report.take(fact, outcome)
-        waiting.clear()
 
     async def _send(self, fact: Incoming, policy: Policy) -> Sent:
         said = restored_bytes(fact.tenant, fact.memory_id, fact.draft, fact.body, fact.restored)
@@ -166,8 +180,8 @@ def _placed(fact: Incoming, policy: Policy) -> Placed:
     alone = bool(body.about) or (rule is not None and rule.own_bucket)
     return Placed(
         tenant=TenantId(fact.tenant),
-        subject=body.subject,
-        about=body.about,
+        subject=None if body.subject is None else checks.subject("subject", body.subject),
+        about=tuple(checks.subject("about", each) for each in body.about),
         bucket=own_bucket(draft.memory_id) if alone else month_bucket(draft.expires_at),
         body=BODIES.encode(body),
         draft=draft,

@@ -4,6 +4,7 @@ from eunoe.schemas.commands import (
     Command,
     CompleteForgetting,
     CorrectMemory,
+    Draft,
     ForgetSubject,
     HoldSubject,
     IssueKey,
@@ -11,6 +12,7 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RecordExport,
     RememberMemory,
+    RestoreMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.events import (
@@ -57,16 +59,21 @@ class Erasures:
             case HoldSubject() | LiftHold() | RecordExport():
                 return False
             case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
-                if self._closed(tenant, SubjectRef(subject=draft.subject, generation=draft.generation)):
-                    return True
-                # A draft names no generation of those it is about: closed now is closed.
-                if any(self._latest.get((tenant, each), (0, False))[1] for each in draft.about):
+                if self._of_closed(tenant, draft):
                     return True
                 memory_id = draft.memory_id
+            case RestoreMemory(draft=draft, memory_id=memory_id):
+                if draft is not None and self._of_closed(tenant, draft):
+                    return True
             case _:
                 memory_id = command.memory_id
         key = (tenant, memory_id)
         return key in self._forgotten or any(self._closed(tenant, each) for each in self._concerned.get(key, ()))
+
+    def _of_closed(self, tenant: TenantId, draft: Draft) -> bool:
+        """A draft names no generation of those it is about: closed now is closed."""
+        own = SubjectRef(subject=draft.subject, generation=draft.generation)
+        return self._closed(tenant, own) or any(self._latest.get((tenant, each), (0, False))[1] for each in draft.about)
 
     def _closed(self, tenant: TenantId, ref: SubjectRef) -> bool:
         generation, closed = self._latest.get((tenant, ref.subject), (0, False))
