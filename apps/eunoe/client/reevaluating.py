@@ -11,11 +11,14 @@ same policy has the same idempotency key. Records are taken in the order in whic
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
 from eunoe.client.held import Held, HeldRecord, read_on
 from eunoe.client.held_texts import keys_passed, opened
 from eunoe.client.memory import Memory
+from eunoe.detectors.bodies import BodyExaminer
+from eunoe.detectors.detectors import load_detectors
 from eunoe.domain.reevaluation import Judgement, Standing, Stored, judged
 from eunoe.processors.opening import Examiner, body_facts
 from eunoe.producers.client import Asked
@@ -25,7 +28,6 @@ from eunoe.schemas.ids import MemoryId, Offset, TenantId
 from eunoe.schemas.outcomes import OutcomeStatus
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Lifecycle
-from eunoe.worker.examining import examiner
 
 TIMEOUT_S: Final = 60.0
 REASON: Final = "policy."
@@ -119,6 +121,12 @@ async def _read(memory: Memory, installation: Installation, tenant: TenantId) ->
     return held
 
 
+@cache
+def _examiner() -> Examiner:
+    """Every detector that is installed here, as a worker has them."""
+    return BodyExaminer(load_detectors())
+
+
 async def _judged(
     memory: Memory, tenant: TenantId, record: HeldRecord, policy: Policy, report: Report, look: Examiner | None = None
 ) -> Found | None:
@@ -132,7 +140,7 @@ async def _judged(
         decided_at=record.born.said.decided_at,
         reasons=record.reasons,
         body=None if body is None else body_facts(*body),
-        findings=() if body is None else (look or examiner()).examine(body[0], record.draft, policy),
+        findings=() if body is None else (look or _examiner()).examine(body[0], record.draft, policy),
     )
     judgement = judged(stored, policy)
     if judgement.standing is Standing.ALLOWED:
