@@ -27,6 +27,8 @@ def instant(at: int | None) -> str | None:
 def outcome_document(outcome: "Outcome") -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(outcome)
     document["decided_at"] = instant(outcome.decided_at)
+    if outcome.retry_after is not None:
+        document["retry_after"] = outcome.retry_after
     return document
 
 
@@ -42,6 +44,8 @@ def outcome_text(outcome: "Outcome") -> str:
     if outcome.reason is not None:
         where = f" ({outcome.field})" if outcome.field else ""
         said += f"  reason {', '.join(outcome.reasons) or outcome.reason}{where}"
+    if outcome.retry_after is not None:
+        said += f"  try again in {outcome.retry_after / 1_000:.0f} s"
     if outcome.current_version is not None:
         said += f"  current version {outcome.current_version}"
     if outcome.first_command_id is not None:

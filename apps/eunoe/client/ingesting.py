@@ -15,6 +15,7 @@ from eunoe.client.memory import Memory
 from eunoe.producers.checks import seconds
 from eunoe.producers.client import Sent
 from eunoe.producers.errors import KeyRefused
+from eunoe.producers.pace import TooFast
 from eunoe.producers.proposal import Placed
 from eunoe.readmodels.errors import NoOutcome
 from eunoe.runtime.errors import BrokerAway
@@ -179,12 +180,20 @@ class _Ingestion:
         try:
             if each.keys is not None:
                 await each.keys
-            return await self.memory.send(each.line, idempotency_key=each.key, ready=each.ready)
+            return await self._at_its_pace(each)
         except KeyRefused as refused:
             self.report.count(each.number, refused.outcome)
         except Exception as error:  # noqa: BLE001 - as in `_read`
             self._fail(each.number, error)
         return None
+
+    async def _at_its_pace(self, each: _Next) -> Sent:
+        """Where the policy limits what is written in a minute, an import takes as many minutes as it needs."""
+        while True:
+            try:
+                return await self.memory.send(each.line, idempotency_key=each.key, ready=each.ready)
+            except TooFast as full:
+                await asyncio.sleep(full.retry_after / 1_000)
 
     async def _finish(self, number: int, sent: Sent) -> None:
         try:

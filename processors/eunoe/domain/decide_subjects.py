@@ -3,6 +3,7 @@
 from eunoe.domain.admission import is_pseudonym
 from eunoe.domain.identity import gate, writing_gate
 from eunoe.domain.known import Case, Refusal
+from eunoe.domain.rates import within_rate
 from eunoe.domain.retention import day_at_hand, is_day, issuable
 from eunoe.schemas.commands import IssueKey
 from eunoe.schemas.events import Fact, KeyIssued, Reason
@@ -21,9 +22,10 @@ def issue_key(case: Case, command: IssueKey) -> Fact | Refusal:
     """
     if command.subject is None and command.bucket is not None and is_day(command.bucket):
         return _day(case, command, command.bucket)
-    objection = writing_gate(case, Action.WRITE, command.tenant)
-    if objection is not None and writing_gate(case, Action.IMPORT, command.tenant) is not None:
-        return objection
+    if writing_gate(case, Action.IMPORT, command.tenant) is not None:  # who moves a whole tenant is not held up
+        objection = writing_gate(case, Action.WRITE, command.tenant) or within_rate(case)
+        if objection is not None:
+            return objection
     if command.subject is None:
         return _INVALID_BUCKET if command.bucket is not None else _tenant(case)
     if not is_pseudonym(command.subject):

@@ -13,6 +13,7 @@ from eunoe.domain import admission, conflict, judging, retention
 from eunoe.domain.identity import cleared, repeated, source_allowed, writing_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
+from eunoe.domain.rates import within_rate
 from eunoe.schemas.commands import CorrectMemory, Draft, RememberMemory
 from eunoe.schemas.events import (
     CandidateObserved,
@@ -83,12 +84,13 @@ def _kept(case: Case, draft: Draft, outcome: Fact | Refusal) -> Fact | Refusal:
 
 
 def _asked(case: Case, command: RememberMemory | CorrectMemory) -> Fact | Refusal | None:
-    """Who asks, for what source, about whom, and whether it was asked before."""
+    """Who asks, for what source, about whom, whether it was asked before, and whether it is too much."""
     return (
         writing_gate(case, Action.WRITE, command.tenant)
         or source_allowed(case, command.draft)
         or admission.open_subjects(case, command.draft)
         or repeated(case, command.idempotency)
+        or within_rate(case)
     )
 
 

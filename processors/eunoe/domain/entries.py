@@ -121,6 +121,13 @@ class ForgottenValue(Struct, frozen=True, kw_only=True, gc=False, array_like=Tru
     memory_id: MemoryId
 
 
+class RateState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=11):
+    """How many commands that are limited were answered in one window of log time (windows since 1970), by principal."""
+
+    window: int
+    used: tuple[tuple[PrincipalName, int], ...]
+
+
 class CommandSeen(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=6):
     """This command id has its outcome."""
 
@@ -138,6 +145,7 @@ Entry = (
     | CommandSeen
     | Quota
     | ForgottenValue
+    | RateState
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -173,6 +181,10 @@ def person_of(key: LedgerKey) -> tuple[TenantId, Pseudonym]:
 
 def quota_key(tenant: TenantId) -> LedgerKey:
     return LedgerKey(f"q:{tenant}")
+
+
+def rate_key(tenant: TenantId) -> LedgerKey:
+    return LedgerKey(f"r:{tenant}")
 
 
 def key_key(tenant: TenantId, key_id: KeyId) -> LedgerKey:

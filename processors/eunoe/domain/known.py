@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from eunoe.domain.entries import DayKey, IdempotencyEntry, KeyState, Quota, SubjectState, TenantState
+from eunoe.domain.entries import DayKey, IdempotencyEntry, KeyState, Quota, RateState, SubjectState, TenantState
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Command, Draft
 from eunoe.schemas.events import Finding, Reason
@@ -71,8 +71,9 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     counts as forgotten. ``subject`` and ``about`` are those of the draft or of the subject command. ``key`` is the one
     the draft names, for `IssueKey` the one that (subject, open generation, bucket) has; ``day`` the access key of the
     day that one without a subject asks for. ``memory_held``: a legal hold stands on somebody the record concerns.
-    ``quota``: for what destroys. ``value_forgotten``: a record of the subject that said this was forgotten by itself.
-    ``others``: of the records that a restored fact changes beside its own, those that are there and not closed.
+    ``quota``: for what destroys, ``rate``: for what is written. ``value_forgotten``: a record of the subject that said
+    this was forgotten by itself. ``others``: of the records that a restored fact changes beside its own, those that are
+    there and not closed.
     ``rivals``: the records on the same claim that are active and of an open generation, without the record itself and
     the one it would replace; ``twins``: likewise those that say the same words as the draft.
     """
@@ -92,6 +93,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     rivals: tuple[MemoryState, ...] = ()
     twins: tuple[MemoryState, ...] = ()
     quota: Quota | None = None
+    rate: RateState | None = None
     value_forgotten: bool = False
     others: tuple[MemoryState, ...] = ()
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from eunoe.domain import rates
 from eunoe.domain.admission import generation_closed
 from eunoe.domain.entries import (
     ClaimState,
@@ -19,6 +20,7 @@ from eunoe.domain.entries import (
     KeyState,
     LedgerKey,
     Quota,
+    RateState,
     SubjectState,
     TenantState,
     bucket_key,
@@ -29,6 +31,7 @@ from eunoe.domain.entries import (
     key_key,
     memory_key,
     quota_key,
+    rate_key,
     subject_key,
     tenant_key,
     words_key,
@@ -94,6 +97,8 @@ def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
     idempotency = idempotency_of(command)
     if idempotency is not None:
         keys.append(idempotency_key(tenant, idempotency))
+    if rates.measured(command):
+        keys.append(rate_key(tenant))
     match command:
         case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
             keys += (
@@ -256,6 +261,7 @@ def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
         if idempotency is None
         else find(entries, idempotency_key(tenant, idempotency), IdempotencyEntry),
         tenant=find(entries, tenant_key(tenant), TenantState),
+        rate=find(entries, rate_key(tenant), RateState) if rates.measured(command) else None,
     )
     match command:
         case RememberMemory() | CorrectMemory():

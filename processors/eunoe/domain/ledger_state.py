@@ -9,6 +9,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from eunoe.domain import rates
 from eunoe.domain.entries import (
     HOUR_MS,
     ClaimState,
@@ -21,6 +22,7 @@ from eunoe.domain.entries import (
     LedgerKey,
     Proposal,
     Quota,
+    RateState,
     Request,
     SubjectState,
     TenantState,
@@ -32,6 +34,7 @@ from eunoe.domain.entries import (
     key_key,
     memory_key,
     quota_key,
+    rate_key,
     subject_key,
     tenant_key,
     value_key,
@@ -57,6 +60,7 @@ from eunoe.schemas.events import (
     Event,
     EventHeader,
     ExportRecorded,
+    Fact,
     ForgettingRequested,
     ForgettingWithdrawn,
     HoldLifted,
@@ -110,6 +114,8 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
             keys.append(subject_key(tenant, subject))
     if isinstance(fact, _COUNTED):
         keys.append(quota_key(tenant))
+    if rates.counts(fact):
+        keys.append(rate_key(tenant))
     for each in touches(fact):
         record = find(entries, memory_key(tenant, each), MemoryState) if memory_key(tenant, each) in entries else None
         keys += [] if record is None else indexes_of(record)
@@ -130,7 +136,9 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
             # Not remembered: the same ExpireMemory is judged again until it is due.
             return {}
         case CommandRejected() | CommandDuplicate() | CandidateObserved():
-            return {command_key(tenant, header.command_id): CommandSeen(decided_at=header.decided_at)}
+            return _spent(entries, header, fact) | {
+                command_key(tenant, header.command_id): CommandSeen(decided_at=header.decided_at)
+            }
         case KeyIssued():
             changed = _issued(entries, header, fact)
         case SubjectForgotten() | SubjectReadmitted():
@@ -155,6 +163,7 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
             assert_never(unreachable)
     if isinstance(fact, _COUNTED):
         changed[quota_key(tenant)] = _used(find(entries, quota_key(tenant), Quota), header)
+    changed |= _spent(entries, header, fact)
     changed[command_key(tenant, header.command_id)] = CommandSeen(decided_at=header.decided_at)
     if header.idempotency is not None:
         changed[idempotency_key(tenant, header.idempotency)] = _first(event)
@@ -269,6 +278,13 @@ def _turned(entries: Entries, tenant: TenantId, fact: SubjectForgotten | Subject
 
 _COUNTED = (SubjectForgotten, MemoryForgotten, ForgettingRequested)
 """What a principal may have only so much of in an hour."""
+
+
+def _spent(entries: Entries, header: EventHeader, fact: Fact) -> dict[LedgerKey, Entry]:
+    if not rates.counts(fact):
+        return {}
+    key = rate_key(header.tenant)
+    return {key: rates.spent(find(entries, key, RateState), header)}
 
 
 def _used(quota: Quota | None, header: EventHeader) -> Quota:

@@ -24,6 +24,7 @@ from eunoe.producers import checks
 from eunoe.producers.drafts import check_asked, place, seal
 from eunoe.producers.errors import KeyRefused, NotSent, TooLarge
 from eunoe.producers.key_requests import KeyRequests, OutcomeSource
+from eunoe.producers.pace import Pace
 from eunoe.producers.proposal import Asked, Placed, Proposal
 from eunoe.producers.sent import Again, Sent, waited
 from eunoe.runtime.clock import Clock, SystemClock
@@ -63,7 +64,8 @@ ALONE: Final = Asked()
 class MemoryProducer:
     """Sends as one principal. An async context manager, or `start` before and `stop` after; belongs to one event loop.
 
-    ``policy``: the one in force, for longest TTLs, buckets and size limits; what it says is judged by the decider.
+    ``policy``: the one in force, for longest TTLs, buckets, size limits and limits by the minute (`TooFast`); what it
+    says is judged by the decider.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class MemoryProducer:
         self._outcomes = outcomes
         self._clock = clock or SystemClock()
         self._keyring = keyring
+        self._pace = Pace()
         self._keys = KeyRequests(keyring, self.ask_key, outcomes)
         envelopes = EnvelopeMaker(installation, Signers(principal, secrets), self._clock)
         self._publisher = CommandPublisher(settings.brokers, installation, envelopes, settings.delivery_timeout)
@@ -275,6 +278,9 @@ class MemoryProducer:
     async def _sealed(self, new: Proposal | Placed, asked: Asked) -> tuple[Placed, Draft, bytes]:
         placed = self.place(new) if isinstance(new, Proposal) else new
         check_asked(asked)
+        policy = self._policy()
+        if policy is not None:
+            self._pace.take(placed.tenant, policy.rates, self._clock.now())
         keys = await self._keys.tenant(placed.tenant)
         cipher = await self._cipher(placed, keys)
         return placed, seal(placed, keys, cipher), keys.idempotency_hash(_key_of(asked))

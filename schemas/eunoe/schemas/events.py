@@ -37,6 +37,7 @@ class Reason(StrEnum):
     OWN_MEMORY = "own_memory"
     WRITES_OFF = "writes_off"
     READS_OFF = "reads_off"
+    RATE_LIMITED = "rate_limited"
     # what is written
     UNKNOWN_PURPOSE = "unknown_purpose"
     UNKNOWN_KIND = "unknown_kind"

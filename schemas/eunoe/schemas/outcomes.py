@@ -14,6 +14,7 @@ from msgspec import Struct
 from eunoe.schemas import events
 from eunoe.schemas.events import Event
 from eunoe.schemas.ids import CommandId, LogId, MemoryId, Millis, Offset, Partition
+from eunoe.schemas.policy import RATE_WINDOW_MS
 from eunoe.schemas.values import Verdict
 
 _TOKEN: Final = re.compile(r"([0-9a-f-]{36}):(\d{1,9}):(\d{1,18})", re.ASCII)
@@ -99,6 +100,13 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     due_at: Millis | None = None
     own_key: bool | None = None
     redacted: tuple[str, ...] = ()
+
+    @property
+    def retry_after(self) -> int | None:
+        """For what was refused as too much: how many ms of log time after ``decided_at`` there is room again."""
+        if self.reason != events.Reason.RATE_LIMITED:
+            return None
+        return RATE_WINDOW_MS - self.decided_at % RATE_WINDOW_MS
 
     @property
     def refused(self) -> bool:

@@ -36,6 +36,8 @@ and hands out or brings back nobody's memory as a whole."""
 INFLUENCE: Final = frozenset({"policy_influence", "privilege", "routing"})
 """Classes of findings that never enter into use without a person, whatever a policy says (C16)."""
 
+RATE_WINDOW_MS: Final = 60_000
+"""What limits by the minute count in: windows of log time since 1970."""
 ANY: Final = "*"
 """Stands for every name: a purpose rule of this name covers the purposes that have none of their own."""
 
@@ -191,6 +193,15 @@ class ErasureRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RateRules:
+    """How much may be written in one minute of log time, in a tenant: by one principal, and by all together. Commands
+    that remember and correct, and keys asked for to do it; above it they are refused. None: as much as they like."""
+
+    per_minute: int | None = None
+    tenant_per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """One version of the rules. ``hash`` is the SHA-256 of the file's bytes, in hex, and goes into every event.
 
@@ -216,6 +227,7 @@ class Policy:
     conflicts: ConflictRules = field(default_factory=ConflictRules)
     erasure: ErasureRules = field(default_factory=ErasureRules)
     import_keys: Mapping[SecretId, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    rates: RateRules = field(default_factory=RateRules)
 
     def circumstance(self, declared: Circumstance) -> Verdict:
         """What a declared circumstance does. One that no rule speaks of is refused: it argues against keeping."""

@@ -36,6 +36,7 @@ from eunoe.schemas.policy_rules import (
     detection_of,
     erasure_of,
     import_keys_of,
+    rates_of,
     review_of,
     surfaces_of,
 )
@@ -118,6 +119,7 @@ def _policy(top: Table, digest: str) -> Policy:
         conflicts=conflicts_of(top.table("conflicts", required=False)),
         erasure=erasure_of(top.table("erasure", required=False)),
         import_keys=import_keys_of(top.table("import_keys", required=False)),
+        rates=rates_of(top.table("rates", required=False)),
     )
     retention.close()
     top.close()

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from eunoe.schemas.commands import Answers
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import SecretId, is_name
-from eunoe.schemas.policy import INFLUENCE, ConflictRules, DetectionRules, ErasureRules, ReviewRules
+from eunoe.schemas.policy import INFLUENCE, ConflictRules, DetectionRules, ErasureRules, RateRules, ReviewRules
 from eunoe.schemas.toml_tables import Table, member
 from eunoe.schemas.values import Circumstance, MemoryClass, Verdict
 
@@ -110,6 +110,17 @@ def import_keys_of(table: Table) -> Mapping[SecretId, bytes]:
             table.problem(name, f"import_keys.{name} must be an Ed25519 public key: 32 bytes in base64")
     table.close()
     return MappingProxyType(found)
+
+
+def rates_of(table: Table) -> RateRules:
+    """How much may be written."""
+
+    def limit(name: str) -> int | None:
+        return table.integer(name, 1) if name in table else None
+
+    rules = RateRules(per_minute=limit("per_minute"), tenant_per_minute=limit("tenant_per_minute"))
+    table.close()
+    return rules
 
 
 def erasure_of(table: Table) -> ErasureRules:
