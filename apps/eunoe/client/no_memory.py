@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from eunoe.client.gate import NO_POLICY, READS_OFF
+from eunoe.client.room import Busy
 from eunoe.crypto.errors import CryptoWorldError
 from eunoe.readmodels.errors import BeingFilled, NotYet
 from eunoe.readmodels.recall.errors import ReadRefused, TooStale
@@ -22,6 +23,7 @@ AWAY = "store_away"
 STALE = "too_stale"
 BEHIND = "not_yet"
 REBUILDING = "rebuilding"
+BUSY = "busy"
 _GRACE_S = 0.3
 _OFF = frozenset({READS_OFF, NO_POLICY})
 
@@ -31,8 +33,8 @@ class NoMemory:
     """No memory now: *withheld*, which is not the same as nothing found.
 
     ``reason``: ``reads_off`` or ``no_policy`` (somebody decided so), ``store_away``, ``too_stale``, ``not_yet``,
-    ``rebuilding`` (asking again may succeed: ``retryable``). ``fallback``: what the purpose's policy says an agent does
-    without memory; None where the policy names none. ``records`` is always empty.
+    ``rebuilding``, ``busy`` (asking again may succeed: ``retryable``). ``fallback``: what the purpose's policy says an
+    agent does without memory; None where the policy names none. ``records`` is always empty.
     """
 
     records: ClassVar[tuple[RecalledMemory, ...]] = ()
@@ -64,5 +66,7 @@ def _reason(away: Exception) -> str:
             return STALE
         case NotYet():
             return BEHIND
+        case Busy():
+            return BUSY
         case _:
             return AWAY

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from eunoe.client.gate import ControlGate
 from eunoe.client.history_scope import end_of, is_readable, named_scope, sees_all, until
+from eunoe.client.room import Room
 from eunoe.client.tracing import Rules, Tracer, named
 from eunoe.crypto.keyring import Keyring
 from eunoe.producers.traces import TraceWriter
@@ -102,6 +103,7 @@ class Reading:
     reader: MemoryReader
     histories: HistoryReader
     tracer: Tracer
+    room: Room
     meter: Meter = field(default=SILENT)
 
     async def search(  # what, how much, as of when, and where
@@ -118,7 +120,7 @@ class Reading:
         generation: int | None = None,
         **fields: Unpack[ScopeFields],
     ) -> SearchResult:
-        """What this agent may use for this purpose; see `MemoryReader.search` for what it raises.
+        """What this agent may use for this purpose; see `MemoryReader.search` for what it raises, and `Busy`.
 
         ``generation``: of `recall`, instead of the one that serves; with ``as_of``, how it was then.
         ``trace_id`` (a fresh one by default) and ``session_id`` are names; both stand in the trace and the result.
@@ -129,9 +131,10 @@ class Reading:
         started = time.perf_counter()
         scope = scope_of(self.principal, **fields)
         reader = self.reader if generation is None else await self.reader.of_generation(scope.tenant, generation)
-        result = await reader.search(
-            scope, query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout
-        )
+        with self.room.taken():
+            result = await reader.search(
+                scope, query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout
+            )
         self.meter.observe(SEARCH_SECONDS, time.perf_counter() - started)
         self.meter.observe(SEARCH_RECORDS, len(result.records))
         return self.tracer.searched(
@@ -164,9 +167,10 @@ class Reading:
         """
         _is_text(query)
         scope = scope_of(self.principal, **fields)
-        found = await self.reader.why(
-            scope, MemoryId(memory_id), query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout
-        )
+        with self.room.taken():
+            found = await self.reader.why(
+                scope, MemoryId(memory_id), query, limit=limit, budget=budget, as_of=as_of, after=after, timeout=timeout
+            )
         if found.because == NOT_FOUND:
             ended = end_of((await self._readable_history(scope, MemoryId(memory_id))).entries)
             found = replace(found, because=ended or NOT_FOUND)
@@ -254,5 +258,6 @@ def make_reading(
         reader=reader,
         histories=HistoryReader(redis, installation),
         tracer=Tracer(principal=principal, writer=writer, clock=clock),
+        room=Room(settings.searches_at_once),
         meter=meter,
     )

@@ -121,6 +121,8 @@ class Settings:
     """How long a partition with records waiting may stand still before the worker says that it is stuck."""
     max_read_lag: int = 60_000
     """A reader whose read model is further behind fails closed."""
+    searches_at_once: int = 256
+    """Of one client; one more is answered ``busy`` at once."""
 
     # a worker's web view
     http_host: str = "127.0.0.1"
@@ -201,6 +203,7 @@ PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
         "delivery_timeout": read.duration,
         "stuck_after": read.duration,
         "max_read_lag": read.duration,
+        "searches_at_once": read.count(1, 100_000),
         "http_host": str,
         "http_port": read.count(0, 65_535),
         "language": read.language,
