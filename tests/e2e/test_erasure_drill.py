@@ -27,7 +27,7 @@ from eunoe.worker.embedded import running_services
 PROGRAM = Path(sys.executable).with_name("eunoe")
 PLAN = Plan(tenant=TenantId("eunoe-drill"), officer=PrincipalName("dev-officer"), timeout=60.0)
 NOWHERE = "the planted control is found, the canaries are nowhere"
-STEPS = 14
+STEPS = 16
 
 
 @pytest.fixture
@@ -62,6 +62,8 @@ async def test_it_passes_as_a_program_and_shows_no_canary(platform: Platform) ->
     document: dict[str, Any] = json.loads(process.stdout)
     assert (process.returncode, document["passed"]) == (0, True), process.stderr + process.stdout
     assert [step["ok"] for step in document["steps"]] == [True] * STEPS
+    found = {step["step"]: step["found"] for step in document["steps"]}
+    assert found["what was exported before is brought in: refused"] == "rejected: erased; already here 1"
     assert "canary" not in process.stdout.replace("canaries", "") + process.stderr
     assert any("erasure ledger" in each for each in document["remains"])
 
@@ -80,8 +82,9 @@ async def test_it_finds_what_leaks_as_a_digest_and_says_where(platform: Platform
 
 async def test_who_may_not_erase_fails_it_and_the_rest_is_not_done(platform: Platform) -> None:
     steps = await rehearsed(platform, replace(PLAN, officer=PrincipalName(AGENT)))
-    assert [each.ok for each in steps] == [True, True, False, *[None] * (STEPS - 4), False]
-    assert steps[2].found == "only asked for: the officer may not erase"
+    assert [each.ok for each in steps] == [True, True, True, False, *[None] * (STEPS - 5), False]
+    assert steps[2].found.startswith("left out: the export is refused: not_allowed")
+    assert steps[3].found == "only asked for: the officer may not erase"
     assert steps[-1].found.endswith("; what was written ends by itself in a day")
 
 

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from eunoe.client.exporting import ExportRefused
 from eunoe.client.memory import Memory
 from eunoe.client.receipts import receipts_until
 from eunoe.crypto.receipts import BadReceipt, receipt_document, verified_statement
@@ -22,13 +23,14 @@ from eunoe.readmodels.recall.keys import MODEL
 from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.runtime.errors import RuntimeFault
 from eunoe.runtime.redis.connect import connect
-from eunoe.runtime.settings import Settings
-from eunoe.schemas.events import ForgettingRequested
+from eunoe.runtime.settings import Settings, SettingsError
+from eunoe.schemas.events import ForgettingRequested, Reason
 from eunoe.schemas.ids import CommandId, MemoryId
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 from eunoe.schemas.receipts import WORDING, Stage
 
 _CLOSED: Final = "subject_closed"
+_LEFT_OUT: Final = "left out"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +48,7 @@ class ErasureDrill:
     before: RecalledMemory | None = None
     token: str | None = None
     request: tuple[CommandId, ...] = ()
+    exported: bytes | None = None
 
     async def run(self) -> AsyncIterator[Step]:
         """The steps as they are done. What follows the forgetting is looked at whatever became of the step before.
@@ -72,9 +75,11 @@ class ErasureDrill:
         return (
             ("two people are written down", self._write, True),
             ("both are found, by two clients", self._retrievable, True),
+            ("both are exported", self._export, False),
             ("one asks to be forgotten", self._forget, True),
             ("no client finds them", self._absent, False),
             ("the same source is fed again: refused", self._again, False),
+            ("what was exported before is brought in: refused", self._reimported, False),
             *((f"receipt: {stage}", self._receipt(stage), False) for stage in Stage),
             ("the receipts are what was signed", self._verified, False),
             ("still no client finds them", self._absent, False),
@@ -141,6 +146,26 @@ class ErasureDrill:
         if outcome.reason != _CLOSED:
             raise StepFailed(f"expected a refusal ({_CLOSED}): {outcome.status} {outcome.reason or ''}")
         return f"rejected: {outcome.reason}"
+
+    async def _export(self) -> str:
+        check = "a drill of forgetting, with people who never were"
+        try:
+            found = await self.officer.export_tenant(tenant=self.plan.tenant, identity_checked=check)
+        except (ExportRefused, SettingsError) as refused:
+            return f"{_LEFT_OUT}: {refused}"
+        self.exported = found.content
+        return f"records {found.head['statement']['records']}"
+
+    async def _reimported(self) -> str:
+        if self.exported is None:
+            return f"{_LEFT_OUT}: nothing was exported"
+        report = await self.officer.import_file(self.exported, tenant=self.plan.tenant)
+        person = report.refused_records.get(self.written[self.person.subject])
+        if person == Reason.NOT_ALLOWED:
+            return f"{_LEFT_OUT}: the officer may not import"
+        if person != Reason.ERASED or report.restored or report.quarantined:
+            raise StepFailed(f"restored {report.restored}, quarantined {report.quarantined}, the person {person}")
+        return f"rejected: {person}; already here {report.already_here}"
 
     def _receipt(self, stage: Stage) -> Callable[[], Awaitable[str]]:
         async def wait() -> str:

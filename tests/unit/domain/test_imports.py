@@ -35,6 +35,7 @@ from unit.domain.samples import (
     hold,
     memory,
     once,
+    readmit,
     remember,
 )
 from unit.domain.scenario import Refused, Scenario, replayed
@@ -145,6 +146,16 @@ def test_who_or_what_was_forgotten_here_is_erased_whoever_signed(proven: bool) -
     scenario.given(remember(draft("milk", key)), forget_subject())
     scenario.when(begins("rum", key), proven=proven).then(Refused(reason=Reason.ERASED, field="subject"))
     scenario.when(changes("milk", MemoryRetracted, 2), proven=proven).then(
+        Refused(reason=Reason.ERASED, field="memory_id")
+    )
+
+
+def test_what_was_held_on_a_readmitted_person_before_stays_erased() -> None:
+    scenario, key = opened()
+    scenario.given(remember(draft("tea", key)), forget_subject(), readmit())
+    tea = begins("tea", scenario.key(ALICE, MONTH))
+    assert tea.draft is not None
+    scenario.when(replace(tea, draft=replace(tea.draft, generation=2)), proven=True).then(
         Refused(reason=Reason.ERASED, field="memory_id")
     )
 
