@@ -131,8 +131,7 @@ def _restored(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal:
     if restored.trust is None or restored.confirmation is None or restored.version != 1:
         return Refusal(reason=Reason.INVALID_FIELD, field="restored")
     gone = _gave_way(case, restored)
-    # A correction that names no claim made that of the record it replaced.
-    claim = digests.claim_ref if digests.claim_ref is not None or not gone else gone[0].claim_ref
+    claim = _claim(case, restored)
     about = _about(draft, case.known.about)
     findings = tuple(
         Finding(detector=each.detector, rule=each.rule, verdict=each.verdict) for each in restored.findings
@@ -208,6 +207,13 @@ def _change(case: Case, restored: Restored, record: MemoryState, step: Step) -> 
         case Step.UPHELD:
             return ConflictResolved(memory_id=memory_id, version=version, superseded=_refs(gone))
     return Refusal(reason=Reason.INVALID_FIELD, field="restored")
+
+
+def _claim(case: Case, restored: Restored) -> bytes | None:
+    """A correction that names no claim makes that of the record it replaces, or would replace."""
+    own = None if case.opened.digests is None else case.opened.digests.claim_ref
+    old = {restored.supersedes, *restored.superseded}
+    return own or next((each.claim_ref for each in case.known.others if each.memory_id in old), None)
 
 
 def _gave_way(case: Case, restored: Restored) -> tuple[MemoryState, ...]:

@@ -325,7 +325,9 @@ def _named_by_restored(command: RestoreMemory) -> list[LedgerKey]:
 
 def _records_of(command: RestoreMemory) -> list[LedgerKey]:
     restored = command.restored
-    return [memory_key(command.tenant, each) for each in (command.memory_id, *restored.superseded, *restored.contested)]
+    would_replace = () if restored.supersedes is None else (restored.supersedes,)
+    named = (command.memory_id, *restored.superseded, *restored.contested, *would_replace)
+    return [memory_key(command.tenant, each) for each in named]
 
 
 def _known_of_restored(common: Known, command: RestoreMemory, entries: Entries) -> Known:

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from eunoe.cli.main import cli
+from eunoe.client.export_file import digest_of, fact_line
 from eunoe.client.recipients import encrypted
-from eunoe.crypto.exports import ACCESS_REPORT, signed_document
+from eunoe.crypto.exports import ACCESS_REPORT, TENANT_EXPORT, signed_document
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.schemas.ids import LogId, SecretId, new_id
 
@@ -43,6 +44,19 @@ def test_a_report_is_checked_with_the_file_and_the_key_alone(report: Path) -> No
     report.write_text(report.read_text().replace("tea", "rum"))
     code, said = run("export", "verify", report, "--key", KEY, "--json")
     assert (code, json.loads(said)["valid"]) == (1, False)
+
+
+def test_the_export_of_a_tenant_is_checked_as_a_whole(tmp_path: Path) -> None:
+    log_id, statements = LogId(new_id()), [{"body": {"statement": text}} for text in ("Tea.", "Rum.")]
+    said = STATEMENT | {"facts": 2, "digest": digest_of(statements)}
+    head = signed_document(TENANT_EXPORT, log_id, said, SIGNER)
+    lines = [json.dumps(each) for each in (head, *(fact_line(log_id, each, SIGNER) for each in statements))]
+    path = tmp_path / "acme.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    assert run("export", "verify", path, "--key", KEY)[0] == 0
+    path.write_text("\n".join(lines[:-1]) + "\n")
+    code, told = run("export", "verify", path, "--key", KEY)
+    assert (code, told.startswith("NOT VALID")) == (1, True)
 
 
 def test_an_encrypted_report_is_opened_first_and_never_over_a_file_that_is_there(report: Path, tmp_path: Path) -> None:

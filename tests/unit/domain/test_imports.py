@@ -124,6 +124,19 @@ def test_a_conflict_is_restored_with_those_that_are_there() -> None:
     consistent(scenario)
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_correction_that_names_no_claim_makes_that_of_what_it_replaces(waits: bool) -> None:
+    scenario, key = opened()
+    scenario.given(begins("tea", key), proven=True, claim="drink")
+    if waits:
+        milk = begins("milk", key, MemoryQuarantined, reasons=("contradicts",), supersedes=memory("tea"))
+    else:
+        milk = begins("milk", key, superseded=(memory("tea"),))
+    scenario.given(milk, proven=True)
+    assert scenario.record(memory("milk")).claim_ref == scenario.record(memory("tea")).claim_ref is not None
+    consistent(scenario)
+
+
 def test_what_nobody_vouches_for_waits_untrusted_with_the_time_of_now_whatever_it_claims() -> None:
     scenario, key = opened()
     scenario.when(begins("tea", key))
