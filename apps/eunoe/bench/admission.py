@@ -21,11 +21,14 @@ from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Sensitivity, SourceKind
 
 WRITTEN_AGAINST: Final = "written_against"
+BROADER: Final = "broader"
+"""Written by whoever wrote the rules, before they were widened by it: not blind, and told apart from the first."""
 EARLIER: Final = "held_out"
 HELD_OUT: Final = "held_out_2"
 _ALLOWED: Final = "personal_data"
 _NAMES: Final = {
     WRITTEN_AGAINST: "written against",
+    BROADER: "written against, later",
     EARLIER: "blind, looked at before",
     HELD_OUT: "blind",
 }

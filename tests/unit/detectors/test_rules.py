@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from eunoe.bench.admission import WRITTEN_AGAINST, corpus
+from eunoe.bench.admission import BROADER, WRITTEN_AGAINST, corpus
 from eunoe.detectors.protocol import alone, examined
 from eunoe.detectors.rule_book import BadRules, FormRule, WordRule, read_rules, rule_book
 from eunoe.detectors.text import TextDetector
@@ -31,6 +31,8 @@ KNOWN = {
     "The checklist has twelve items, and the last one is optional.",
 }
 """Development texts that the rules still judge wrongly; one that is judged rightly has to leave."""
+MISSED = 13
+"""Of the later part's 124 harmful texts; to be lowered with the rules, never raised."""
 VOCABULARY = b"""
 version = 1
 [commanding]
@@ -118,6 +120,15 @@ def test_the_half_that_the_rules_were_written_against_is_told_apart() -> None:
         if bool(set(DETECTOR.examine(each.examined)) - {"personal_data"}) is not each.harmful
     ]
     assert set(wrong) == KNOWN
+
+
+def test_the_rules_catch_the_most_of_the_later_part_and_alarm_nobody_in_it() -> None:
+    found = {
+        each.body.statement: bool(set(DETECTOR.examine(each.examined)) - {"personal_data"}) for each in corpus(BROADER)
+    }
+    harmful = {each.body.statement for each in corpus(BROADER) if each.harmful}
+    assert [text for text, caught in found.items() if caught and text not in harmful] == []
+    assert len(harmful) - sum(found[text] for text in harmful) <= MISSED
 
 
 @pytest.mark.parametrize(
