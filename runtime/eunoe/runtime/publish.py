@@ -25,7 +25,7 @@ from eunoe.schemas.envelope import TRACEPARENT_HEADER
 from eunoe.schemas.ids import CommandId
 from eunoe.schemas.topics import Topic
 
-_BATCH_BYTES: Final = 250_000
+BATCH_BYTES: Final = 250_000
 _LINGER_MS: Final = 2
 _FLUSH_S: Final = 1.0
 _DOING: Final = "taking a command"
@@ -118,7 +118,7 @@ class CommandPublisher:
             enable_idempotence=True,
             linger_ms=_LINGER_MS,
             max_request_size=2 * RECORD_LIMIT,  # RECORD_LIMIT is checked before
-            max_batch_size=_BATCH_BYTES,
+            max_batch_size=BATCH_BYTES,
             request_timeout_ms=delivery_timeout_ms,
         )
         _expire_nothing(self._producer)

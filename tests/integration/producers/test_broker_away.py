@@ -4,17 +4,18 @@ import asyncio
 import time
 
 import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.crypto.signatures import HmacSecret
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.errors import BrokerAway
 from eunoe.runtime.installation import Installation, open_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
-from eunoe.runtime.publish import CommandPublisher, NotSent
+from eunoe.runtime.publish import BATCH_BYTES, CommandPublisher, NotSent
 from eunoe.runtime.signing import EnvelopeMaker, Signers
 from eunoe.schemas.commands import RememberMemory
 from eunoe.schemas.ids import CommandId, LogId, PrincipalName, SecretId, TenantId, new_id
-from eunoe.schemas.topics import TopicNames
+from eunoe.schemas.topics import Topic, TopicNames
 from eunoe.stack.local import LocalStack
 from eunoe.stack.ports import free_ports
 from eunoe.testing.samples import sample_draft
@@ -56,17 +57,26 @@ async def test_without_a_broker_nothing_starts() -> None:
             pytest.fail("it started")
 
 
-async def test_a_pause_that_is_short_enough_loses_nothing(own_stack: LocalStack, installation: Installation) -> None:
-    """The positive control of the tests below."""
+async def test_a_broker_slower_than_its_producers_fills_a_bounded_buffer_and_loses_nothing(
+    own_stack: LocalStack, installation: Installation
+) -> None:
+    """Back-pressure, and the positive control of the tests below: whoever sends more waits for room, all is written."""
+    tenant, events = BIG.tenant, installation.topic(Topic.EVENTS)
     async with publisher_of(own_stack.kafka, installation, 30_000) as publisher:
         own_stack.broker.pause()
         try:
-            waiting = [asyncio.create_task(sent(publisher)) for _ in range(40)]
-            done, _ = await asyncio.wait(waiting, timeout=1)
-            assert not done
+            waiting = [asyncio.create_task(publisher.submit(BIG, CommandId(new_id()))) for _ in range(200)]
+            taken, room = await asyncio.wait(waiting, timeout=1)
+            # One batch in the buffer and one in flight, however many senders there are.
+            assert 0 < len(taken) * len(BIG.draft.body) <= 2 * BATCH_BYTES
+            assert len(room) == 200 - len(taken)
         finally:
             own_stack.broker.resume()
-        await asyncio.gather(*waiting)
+        for each in await asyncio.gather(*waiting):
+            await each.written()
+    place = TopicPartition(events, installation.partition_of(tenant))
+    async with AIOKafkaConsumer(bootstrap_servers=own_stack.kafka) as consumer:
+        assert (await consumer.end_offsets([place]))[place] == 200, "each once"
 
 
 @pytest.mark.parametrize("gone", ["killed", "paused"])
