@@ -24,12 +24,27 @@ async def together(*loops: Coroutine[Any, Any, None]) -> None:
     finally:
         for task in tasks:
             task.cancel()
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-    errors = [each for each in ended if isinstance(each, Exception)]
+        await _all_ended(tasks)
+    errors = [error for each in tasks if not each.cancelled() and isinstance(error := each.exception(), Exception)]
     if errors:
         raise _foremost(errors)
     if stray:
         raise asyncio.CancelledError
+
+
+async def _all_ended(tasks: Sequence["asyncio.Future[None]"]) -> None:
+    """Cancelled meanwhile, it waits on and raises that at the end: what closes is not to be cut off half-way."""
+    cancelled: asyncio.CancelledError | None = None
+    while any(not each.done() for each in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as again:
+            cancelled = again
+    for each in tasks:
+        if not each.cancelled():
+            each.exception()  # seen, whether it is raised or not
+    if cancelled is not None:
+        raise cancelled
 
 
 def _failed(task: "asyncio.Future[None]") -> bool:

@@ -9,12 +9,10 @@
 A step taken earlier or left out lets a command be decided twice, or judged on a ledger that lacks the last decision.
 """
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
@@ -22,17 +20,15 @@ from eunoe.processors.errors import CommandsLost, NotAMember
 from eunoe.processors.ledger.fold import catch_up
 from eunoe.processors.ledger.ledger import Ledger, Marks
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.ids import Offset, Partition
 from eunoe.schemas.topics import Topic
-
-log = logging.getLogger(__name__)
 
 _RETRY_BACKOFF_MS: Final = 10
 """Between the requests of a transaction: at aiokafka's default of 100 a transaction's p99 was 117-133 ms, at 10 it was
 24-44 ms (measured)."""
 _TRANSACTION_MS: Final = 60_000
-_CLOSE_S: Final = 2.0
 BATCH_BYTES: Final = 900_000
 """Below the broker's default limit of a record batch (1,048,588)."""
 
@@ -76,7 +72,7 @@ class Acquisition:
             marks = await self._seek(consumer, partition, marks)
             yield Held(producer, consumer, marks)
         finally:
-            await _close(producer.stop(), consumer.stop())
+            await close_in_time(producer.stop(), consumer.stop())
 
     async def _caught_up(self, partition: Partition, ledger: Ledger) -> Marks:
         lifecycle = TopicPartition(self.installation.topic(Topic.LIFECYCLE), partition)
@@ -93,7 +89,7 @@ class Acquisition:
             end = (await consumer.end_offsets([lifecycle]))[lifecycle]
             return await catch_up(ledger, consumer, lifecycle, end)
         finally:
-            await _close(consumer.stop())
+            await close_in_time(consumer.stop())
 
     async def _seek(self, consumer: AIOKafkaConsumer, partition: Partition, marks: Marks) -> Marks:
         commands = TopicPartition(self.installation.topic(Topic.EVENTS), partition)
@@ -132,21 +128,3 @@ class Acquisition:
             max_partition_fetch_bytes=4 * BATCH_BYTES,
         )
         return consumer
-
-
-async def _close(*closing: Coroutine[Any, Any, None]) -> None:
-    """Close what can be closed in time; a client whose broker is away, or whose sender died, must not hold up the lane.
-
-    Not `asyncio.wait_for`: that waits until a cancelled task has ended, and aiokafka's may not.
-    """
-    tasks = [asyncio.ensure_future(each) for each in closing]
-    _, late = await asyncio.wait(tasks, timeout=_CLOSE_S)
-    for task in tasks:
-        task.add_done_callback(_noted)
-    for task in late:
-        task.cancel()
-
-
-def _noted(task: "asyncio.Future[None]") -> None:
-    if not task.cancelled() and task.exception() is not None:
-        log.debug("closing a client failed", exc_info=task.exception())

@@ -70,3 +70,25 @@ async def test_a_loop_that_a_library_cancelled_ends_the_others() -> None:
     with pytest.raises(asyncio.CancelledError):
         await together(for_ever(ended), stray())
     assert ended == ["ended"]
+
+
+async def test_cancelled_twice_it_waits_for_what_closes() -> None:
+    closing, may, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            closing.set()
+            await may.wait()
+            closed.set()
+
+    task = asyncio.create_task(together(slowly(), failing(ConnectionError("away"))))
+    await asyncio.wait_for(closing.wait(), 5)
+    task.cancel()
+    await asyncio.sleep(0.01)
+    assert not task.done()
+    may.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert closed.is_set()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -150,9 +150,3 @@ async def forgetting(officer: Officer) -> AsyncIterator[None]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-
-
-def names(journals: Journals, most: int = 6) -> Iterator[str]:
-    """What happened to the load, most frequent first."""
-    for what, count in journals.counts.most_common(most):
-        yield f"{count} {what}"

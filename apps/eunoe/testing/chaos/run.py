@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -109,16 +109,16 @@ class Run:
         finally:
             producers.end()
         self.found += [_late(each) for each in crew.late]
-        log, journals = await self._checked(platform, producers.journals())
-        counts = Counter(type(each.event.fact).__name__ for each in log.decided)
-        load = {**journals.counts, **{f"people forgotten ({each})": n for each, n in officer.failed.items()}}
+        journals = producers.journals()
+        log = await self._checked(platform, journals)
+        not_forgotten = {f"people forgotten ({each})": number for each, number in officer.failed.items()}
         return Report(
             seed=self.plan.seed,
             length=self.plan.length,
             seconds=round(time.monotonic() - began, 1),
             seen=seen_of(injector.done, watcher.looks, loaded),
-            counts={"commands": len(log.asked), "dead letters": len(log.letters), **dict(counts.most_common())},
-            load={**load, "people forgotten": len(officer.forgotten)},
+            counts=_counts(log),
+            load={**journals.counts, **not_forgotten, "people forgotten": len(officer.forgotten)},
             caught_up=caught_up,
             survivor=survivor,
             fresh=fresh,
@@ -190,7 +190,7 @@ class Run:
             return None
         return await asyncio.to_thread(vitals_of, worker)
 
-    async def _checked(self, platform: Platform, journals: Journals) -> tuple[Logged, Journals]:
+    async def _checked(self, platform: Platform, journals: Journals) -> Logged:
         self.telling("reading the log")
         settings = replace(platform.settings, kafka=self.stack.kafka, principal=PrincipalName("dev-officer"))
         log = await read_log(settings.kafka, platform.installation)
@@ -207,7 +207,12 @@ class Run:
         places = in_the_clear(settings, platform.installation, log, journals.texts, folders)
         self.found += [each async for each in places]
         self.checks.append("no plaintext anywhere")
-        return log, journals
+        return log
+
+
+def _counts(log: Logged) -> Mapping[str, int]:
+    facts = Counter(type(each.event.fact).__name__ for each in log.decided)
+    return {"commands": len(log.asked), "dead letters": len(log.letters), **dict(facts.most_common())}
 
 
 def _joins(worker: WorkerProcess) -> int:

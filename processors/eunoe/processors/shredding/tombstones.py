@@ -8,12 +8,11 @@ from typing import Final, Protocol
 from aiokafka import AIOKafkaProducer
 
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.ids import KeyId, Offset, Partition
 from eunoe.schemas.keys import HEARTBEAT
 from eunoe.schemas.topics import Topic
-
-_CLOSE_S: Final = 2.0
 
 
 class Tombstones(Protocol):
@@ -64,7 +63,4 @@ async def kafka_tombstones(
         await producer.start()
         yield KafkaTombstones(producer, installation, partition)
     finally:
-        closing = asyncio.ensure_future(producer.stop())
-        _, late = await asyncio.wait([closing], timeout=_CLOSE_S)  # a broker that is away must not hold up the lane
-        for task in late:
-            task.cancel()
+        await close_in_time(producer.stop())
