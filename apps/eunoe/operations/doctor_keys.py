@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from eunoe.operations.doctor_finding import Checked, Finding, some
 from eunoe.operations.doctor_log import Facts, Generation, KeyTopic, Number
 from eunoe.schemas.ids import KeyId, Millis, Partition
-from eunoe.schemas.receipts import WORDING, Stage
+from eunoe.schemas.receipts import BY_ITSELF, WORDING, Stage
 
 PATIENCE_MS = 60_000
 """How late anything may be beyond what the settings say it takes, before it is a finding."""
@@ -91,7 +91,7 @@ def _unproved(facts: Facts, stages: Mapping[Number, Mapping[Stage, str]], times:
     for closing in sorted(facts.closed.values(), key=lambda each: (each.partition, each.offset)):
         there = stages.get((closing.partition, closing.offset), {})
         where = f"memory-receipts[{closing.partition}]"
-        missing = [each.value for each in Stage if each not in there and times.due(each, closing.at)]
+        missing = [each.value for each in BY_ITSELF if each not in there and times.due(each, closing.at)]
         if missing:
             todo = (
                 "docs/erasure.md, when a stage does not come: `eunoe lag`, and a worker with the roles shred and attest"

@@ -27,7 +27,7 @@ from eunoe.runtime.settings import Settings, SettingsError
 from eunoe.schemas.events import ForgettingRequested, Reason
 from eunoe.schemas.ids import CommandId, MemoryId
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
-from eunoe.schemas.receipts import WORDING, Stage
+from eunoe.schemas.receipts import BY_ITSELF, WORDING, Stage
 
 _CLOSED: Final = "subject_closed"
 _LEFT_OUT: Final = "left out"
@@ -80,7 +80,7 @@ class ErasureDrill:
             ("no client finds them", self._absent, False),
             ("the same source is fed again: refused", self._again, False),
             ("what was exported before is brought in: refused", self._reimported, False),
-            *((f"receipt: {stage}", self._receipt(stage), False) for stage in Stage),
+            *((f"receipt: {stage}", self._receipt(stage), False) for stage in BY_ITSELF),
             ("the receipts are what was signed", self._verified, False),
             ("still no client finds them", self._absent, False),
             ("filled anew from the log, recall has only the other", self._rebuilt, False),
@@ -192,8 +192,8 @@ class ErasureDrill:
     async def _verified(self) -> str:
         key = public_key(self.plan, self.settings)
         documents = json.loads(json.dumps(await self._documents(Stage.SCANNED, 0.0)))
-        if len(documents) != len(Stage):
-            raise StepFailed(f"{len(documents)} of {len(Stage)} receipts are there")
+        if len(documents) < len(BY_ITSELF):
+            raise StepFailed(f"{len(documents)} of {len(BY_ITSELF)} receipts are there")
         try:
             for each in documents:
                 verified_statement(each, key)

@@ -15,7 +15,7 @@ from eunoe.runtime.metrics import ATTEST_PENDING, ERASURE_STAGE_SECONDS, Meter
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
 from eunoe.schemas.ids import Partition
-from eunoe.schemas.receipts import Stage
+from eunoe.schemas.receipts import BY_ITSELF
 from eunoe.schemas.topics import Topic
 from eunoe.worker.foundation import Foundation
 from eunoe.worker.lanes import LaneService, Place, group_of, lane_places
@@ -90,6 +90,7 @@ class Attesting:
                 log_directories=[Path(each) for each in settings.kafka_log_dirs],
                 clock=base.clock,
                 meter=self.meter,
+                rotation=lambda: base.control.state.rotation,
             )
             self.running[partition], self.lanes[partition] = attester, lane
             try:
@@ -105,7 +106,7 @@ class Attesting:
     def readings(self) -> Iterable[Reading]:
         for partition, attester in sorted(self.running.items()):
             yield ATTEST_PENDING, (str(partition),), attester.waiting
-            for stage in Stage:
+            for stage in BY_ITSELF:
                 since = attester.oldest.get(stage)
                 age = 0.0 if since is None else max(0, self.foundation.clock.now() - since) / 1_000
                 yield ERASURE_STAGE_SECONDS, (str(partition), stage.value), age

@@ -181,9 +181,9 @@ class ErasureRules:
     """Who may destroy what, and when. Durations in ms of log time.
 
     ``grace``: how long after a request nobody withdrew it is carried out; None: only a person carries it out.
-    ``two_people``: readmission and lifting a hold need two people of different owners; a proposal counts for
-    ``proposal``. ``per_hour``: how much one principal may have destroyed, or ask for, in a tenant in one hour of log
-    time: people and single records, each one.
+    ``two_people``: readmission, lifting a hold and destroying a key-encryption key need two people of different owners;
+    a proposal to readmit or lift counts for ``proposal``. ``per_hour``: how much one principal may have destroyed, or
+    ask for, in a tenant in one hour of log time: people and single records, each one.
     """
 
     grace: int | None = None

@@ -18,10 +18,11 @@ from eunoe.schemas.ids import LogId, SecretId
 FORMAT: Final = 1
 WORDING: Final = "rendered unreadable"
 """What a receipt claims, and all it claims: never "deleted", for tombstones and copies elsewhere may remain (A43)."""
+OF_BACKUPS: Final = "backups taken before the keys were destroyed, while the key-encryption key of that time exists"
 NOT_COVERED: Final = (
     "memory and swap of running machines",
     "tiered storage and mirrors of the cluster",
-    "backups taken before the keys were destroyed, while the key-encryption key of that time exists",
+    OF_BACKUPS,
     "readers who had the text before, and prompts it was already delivered in",
 )
 FIRST: Final = "0" * 64
@@ -37,6 +38,12 @@ class Stage(StrEnum):
     """No value is left under any of its key ids in the whole key partition, read back uncommitted."""
     SCANNED = "scanned"
     """Nor in the segment files on the brokers' disks, renamed ones included."""
+    BACKUPS_UNREADABLE = "backups-unreadable"
+    """The key-encryption key of that time is destroyed, and what it wrapped was wrapped anew: by a rotation alone."""
+
+
+BY_ITSELF: Final = (Stage.LOGICAL, Stage.COMPACTED, Stage.SCANNED)
+"""The stages that every erasure comes to by itself."""
 
 
 class ReceiptRecord(Struct, frozen=True, kw_only=True):

@@ -1,27 +1,46 @@
 """A key-encryption key rotated on the real stack, from the first wrapping to the day after."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from redis.asyncio import Redis
 
 from eunoe.client.memory import Memory
+from eunoe.client.receipts import receipts_until
+from eunoe.crypto.errors import SealBroken, WrongKek
+from eunoe.crypto.hierarchy import KekWrapper, KeyKind, WrappedKey, before_renewal, key_aad, unwrap_key
 from eunoe.crypto.kek import create_key_file, read_key_file
+from eunoe.crypto.kek_ring import KekRing
+from eunoe.crypto.keys import IndexKey, TenantKeys, open_key
+from eunoe.crypto.receipts import receipt_document, verified_statement
+from eunoe.crypto.records import from_record
 from eunoe.operations.key_rotation import RotationWishes, rotating
 from eunoe.operations.keys_in_use import KeysInUse, keys_in_use
 from eunoe.operations.rotation_errors import RotationRefused
+from eunoe.readmodels.recall.index_key import ID_BYTES, read_stored
+from eunoe.readmodels.recall.keys import scope_name
+from eunoe.runtime.principals import control_signer
+from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.settings import Settings
+from eunoe.schemas.codec import KEY_RECORDS
 from eunoe.schemas.control import KekRotation, RotationStage
-from eunoe.schemas.ids import PrincipalName
+from eunoe.schemas.ids import AgentId, CommandId, KeyId, LogId, Partition, PrincipalName, TenantId
+from eunoe.schemas.receipts import OF_BACKUPS, WORDING, Stage
+from eunoe.schemas.topics import Topic
 from eunoe.worker.embedded import running_services
 from eunoe.worker.foundation import open_foundation
-from shred_log import SCOPE, WHERE
+from shred_log import SCOPE, WHERE, raw
 
 OFFICER = PrincipalName("dev-officer")
 ATTESTED = "There is no copy of the old key."
+LAST = Stage.BACKUPS_UNREADABLE
 
 
 @pytest.fixture
@@ -62,6 +81,19 @@ async def working(settings: Settings) -> AsyncIterator[Memory]:
             yield memory
 
 
+async def forget(settings: Settings, memory: Memory, subject: str, stage: Stage) -> CommandId:
+    async with Memory.connect(replace(settings, principal=OFFICER)) as officer:
+        outcome = await officer.forget_subject(subject, tenant="acme")
+    found = await receipts_until(settings, memory.installation, TenantId("acme"), [outcome.command_id], stage, 40)
+    assert stage in {json.loads(each.body)["stage"] for each in found}
+    return outcome.command_id
+
+
+def public_key(settings: Settings) -> bytes:
+    assert settings.attest_key is not None
+    return control_signer(settings.attest_key).verifier().public
+
+
 @dataclass(slots=True)
 class Traffic:
     """Writes and reads all the while; everything that goes wrong is kept."""
@@ -97,10 +129,91 @@ class Traffic:
         assert min(self.written, self.read) > 0, "the control: there was traffic"
 
 
-async def test_another_kek_takes_the_place_of_the_old_one_while_everything_goes_on(both: Settings) -> None:
+@dataclass(slots=True)
+class Backup:
+    """Key records of the topic and what Redis holds of `recall`, as somebody copied them."""
+
+    log_id: LogId
+    keys: list[WrappedKey]
+    index: bytes
+    redis: Mapping[bytes, bytes]
+
+    def opens(self, ring: KekRing, live: list[WrappedKey]) -> set[KeyId]:
+        """What opens of it, by any KEK and any tenant key that there is, whatever the labels say."""
+        tenants, found = [], set()
+        for key in (*self.keys, *live):
+            for by in (key, before_renewal(key)):
+                if by is not None and by.kind is KeyKind.TENANT and (plain := self._plain(KekWrapper(ring), by, "")):
+                    opened = open_key(self.log_id, by, plain)
+                    assert isinstance(opened, TenantKeys)
+                    tenants.append(opened)
+        for key in (*self.keys, self.index_key):
+            wrappers: list[tuple[KekWrapper | TenantKeys, str]] = [(KekWrapper(ring), "")]
+            wrappers += [(each, each.wrapper_id) for each in tenants]
+            if any(self._plain(wrapper, key, named) for wrapper, named in wrappers):
+                found.add(key.key_id)
+        return found
+
+    def _plain(self, wrapper: KekWrapper | TenantKeys, key: WrappedKey, named: str) -> bytes | None:
+        try:
+            return wrapper.unwrap(key.wrapped, key_aad(self.log_id, key, key.wrapped_by), named or key.wrapped_by)
+        except (WrongKek, SealBroken):
+            return None
+
+    @property
+    def index_key(self) -> WrappedKey:
+        return msgspec.msgpack.decode(self.index[ID_BYTES:], type=tuple[WrappedKey, str])[0]
+
+    def has_term(self, ring: KekRing, term: str) -> bool:
+        """Whether a searcher who opens the index key meets the term."""
+        wrapped = next(each for each in self.keys if each.kind is KeyKind.TENANT)
+        tenant = open_key(self.log_id, wrapped, unwrap_key(KekWrapper(ring), self.log_id, wrapped))
+        assert isinstance(tenant, TenantKeys)
+        key = open_key(self.log_id, self.index_key, unwrap_key(tenant, self.log_id, self.index_key))
+        assert isinstance(key, IndexKey)
+        tokens = [key.token(scope_name(agent, "support"), term) for agent in (AgentId("bot"), None)]
+        return any(token in name + content for name, content in self.redis.items() for token in tokens)
+
+
+async def key_records(settings: Settings) -> list[WrappedKey]:
+    return [from_record(KEY_RECORDS.decode(value)) for _, value in await raw(settings, Topic.KEYS) if value is not None]
+
+
+async def backed_up(settings: Settings, log_id: LogId, redis: Redis) -> Backup:
+    prefix = Prefix(log_id, Partition(0), "recall")
+    stored: dict[bytes, bytes] = {}
+    client: Any = redis
+    async for key in client.scan_iter(f"{prefix}*"):
+        kind = await client.type(key)
+        match kind:
+            case b"string":
+                stored[key] = await client.get(key)
+            case b"hash":
+                stored[key] = b"".join(part for pair in (await client.hgetall(key)).items() for part in pair)
+            case b"zset":
+                stored[key] = b"".join(await client.zrange(key, 0, -1))
+            case _:
+                stored[key] = b""
+    index = await read_stored(redis, prefix, TenantId("acme"))
+    assert index is not None
+    return Backup(log_id, await key_records(settings), index, stored)
+
+
+async def test_another_kek_takes_the_place_of_the_old_one_while_everything_goes_on(
+    both: Settings, redis: Redis
+) -> None:
     old, new = ids(both)
+    assert both.kek_file is not None
+    olds = KekRing((read_key_file(both.kek_file),))
     async with working(both) as memory:
         await memory.remember("Prefers green tea.", subject="anna", **WHERE)
+        outcome = await memory.remember("Prefers black tea.", subject="boris", **WHERE)
+        assert (await memory.search("black", after=outcome.token, **SCOPE)).records
+        log_id = memory.installation.log_id
+        backup = await backed_up(both, log_id, redis)
+        assert backup.opens(olds, []) == {each.key_id for each in (*backup.keys, backup.index_key)}, "the control"
+        assert backup.has_term(olds, "w:black"), "the control"
+        request = await forget(both, memory, "boris", Stage.COMPACTED)
         before = await in_use(both)
         assert set(before.by_kek) == {old}
         assert set(before.index_keys) == {old}
@@ -117,5 +230,18 @@ async def test_another_kek_takes_the_place_of_the_old_one_while_everything_goes_
         assert set(after.by_kek) == {new}
         assert set(after.index_keys) == {new}
         assert [each.held for each in after.holders] == [(new,)] * len(after.holders)
+        left = await key_records(both)
+        assert both.kek_other_file is not None
+        news = KekRing((read_key_file(both.kek_other_file),))
+        live = replace(backup, keys=left).opens(news, [])
+        assert left[-1].key_id in live, "the control: what is left opens what is live"
+        assert backup.opens(news, left) == set()
+        with pytest.raises(WrongKek):
+            backup.has_term(news, "w:black")
+        found = await receipts_until(both, memory.installation, TenantId("acme"), [request], LAST, 30)
+        statement = verified_statement(receipt_document(found[-1]), public_key(both))
+        assert (statement["stage"], statement["claim"]) == (LAST, WORDING)
+        assert OF_BACKUPS not in statement["not_covered"]
+        assert any(each.get("attested", "").endswith(ATTESTED) for each in statement["checks"])
         with pytest.raises(RotationRefused, match="two keys"):
             await rotate(swapped(both), RotationStage.DESTROYED)

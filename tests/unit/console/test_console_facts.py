@@ -127,7 +127,7 @@ def test_an_erasure_is_where_its_last_receipt_says() -> None:
         ("logical", 1, 200),
         ("compacted", 1, 100),
     ]
-    assert found.receipts == (("logical", 2), ("compacted", 1), ("scanned", 1))
+    assert found.receipts == (("logical", 2), ("compacted", 1), ("scanned", 1), ("backups-unreadable", 0))
     assert found.total == 4
     assert CANARY not in msgspec.json.encode(found).decode()
 

@@ -5,19 +5,21 @@ The attester destroys nothing and trusts nobody who does. What it cannot see it 
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from eunoe.processors.attesting.backups import backup_checks, covered, not_covered, own_check
 from eunoe.processors.attesting.chain import ReceiptChain
 from eunoe.processors.attesting.erasure_ledger import Closing, ErasureLedger
-from eunoe.processors.attesting.key_log import KeyLog, keys_of, read_keys
+from eunoe.processors.attesting.key_log import keys_of, read_keys
 from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending, proved
 from eunoe.processors.attesting.redis_files import rewritten
 from eunoe.processors.attesting.segments import SegmentScan, folders_of, scan
+from eunoe.processors.attesting.stage_checks import compacted_checks, scan_checks
 from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
@@ -25,14 +27,17 @@ from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import RECEIPTS, SILENT, Meter
 from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
+from eunoe.schemas.control import KekRotation
 from eunoe.schemas.ids import KeyId, Millis, Offset, Partition
-from eunoe.schemas.receipts import FORMAT, NOT_COVERED, WORDING, Stage
+from eunoe.schemas.receipts import BY_ITSELF, FORMAT, NOT_COVERED, WORDING, Stage
 from eunoe.schemas.topics import Topic
 
 log = logging.getLogger(__name__)
 
 KEYS: Final = "keys"
 """The read model of wrapped keys."""
+_FACTS: Final = ("request", "tenant", "generation", "closed_at_offset", "closed_at_log_time_ms")
+"""What names the erasure in each of its receipts."""
 
 
 @dataclass(slots=True)
@@ -65,6 +70,8 @@ class Attester:
     clock: Clock
     every: float = 0.5
     meter: Meter = SILENT
+    rotation: Callable[[], KekRotation | None] = lambda: None
+    """The last step of the last rotation of the key-encryption key."""
     waiting: int = 0
     oldest: Mapping[Stage, Millis] = field(default_factory=dict)
     """By the stage that is proved next: when the longest waiting erasure was decided, as of the last look."""
@@ -85,6 +92,7 @@ class Attester:
         prefix = attest_prefix(self.installation.log_id, self.partition)
         erasures = await pending(self.redis, prefix)
         self.waiting, self.oldest = len(erasures), self._oldest(erasures)
+        await self._backups(self.rotation())
         fresh = [each for each in erasures if each.offset not in self._keys]
         if fresh:
             self._keys |= await keys_of(self.bootstrap, self.installation, self.partition, fresh)
@@ -100,10 +108,20 @@ class Attester:
                 self._keys.pop(each.offset, None)
             heed_cancellation()
 
+    async def _backups(self, rotation: KekRotation | None) -> None:
+        found = covered(self.chain, self.partition, rotation)
+        if not found or rotation is None:
+            return
+        checks = await backup_checks(self.bootstrap, self.installation, self.partition, rotation)
+        for offset in found:
+            own = own_check(self.chain, offset, rotation, self.partition)
+            _, facts = self.chain.compacted[offset]
+            await self._state(facts, Stage.BACKUPS_UNREADABLE, [own, *checks], not_covered())
+
     def _oldest(self, erasures: Sequence[Erasure]) -> Mapping[Stage, Millis]:
         found: dict[Stage, Millis] = {}
         for each in erasures:
-            following = next((stage for stage in Stage if not self.chain.has(each.offset, stage)), None)
+            following = next((stage for stage in BY_ITSELF if not self.chain.has(each.offset, stage)), None)
             if following is not None:
                 found[following] = min(each.closed_at, found.get(following, each.closed_at))
         return found
@@ -130,7 +148,7 @@ class Attester:
         for each in gone:
             if not self.chain.has(each.offset, Stage.COMPACTED):
                 own = self._keys[each.offset]
-                await self._write(each, Stage.COMPACTED, _compacted(own, keys.of(own)))
+                await self._write(each, Stage.COMPACTED, compacted_checks(own, keys.of(own)))
         if not gone or not await self._let_go_in_redis(keys.last_tombstone):
             return
         proofs = {each.offset: self._proofs.setdefault(each.offset, _Proof()) for each in gone}
@@ -189,7 +207,7 @@ class Attester:
         if found.values & {key.encode() for key in asked} or not set(still).isdisjoint(proof.needles.values()):
             return  # renamed files wait for their deletion; looked at again
         seen = control is not None and control.encode() in found.values
-        checks = [*_scan_checks(asked, proof, found, seen), *self._redis_checks]
+        checks = [*scan_checks(asked, len(proof.needles), proof.seen_on_disk, found, control=seen), *self._redis_checks]
         await self._write(erasure, Stage.SCANNED, checks)
 
     async def _scan(self, asked: frozenset[KeyId] | set[KeyId], needles: Sequence[bytes]) -> SegmentScan | None:
@@ -216,70 +234,35 @@ class Attester:
         return min((await GenerationStore(self.redis).filled(prefix)).values())
 
     async def _write(self, erasure: Erasure, stage: Stage, checks: Sequence[Mapping[str, Any]]) -> None:
+        facts = {
+            "request": erasure.request,
+            "tenant": erasure.tenant,
+            "generation": erasure.generation,
+            "closed_at_offset": erasure.offset,
+            "closed_at_log_time_ms": erasure.closed_at,
+        }
+        await self._state(facts, stage, checks, NOT_COVERED)
+
+    async def _state(
+        self,
+        facts: Mapping[str, Any],
+        stage: Stage,
+        checks: Sequence[Mapping[str, Any]],
+        limits: Sequence[str],
+    ) -> None:
         statement = {
             "receipt": "eunoe erasure receipt",
             "format": FORMAT,
             "stage": stage.value,
             "claim": WORDING if all(each["passed"] for each in checks) else "not proved at this stage",
-            "request": erasure.request,
-            "tenant": erasure.tenant,
-            "generation": erasure.generation,
+            **{name: facts[name] for name in _FACTS},
             "installation": self.installation.log_id,
             "topics": {each.value: self.installation.topic(each) for each in (Topic.LIFECYCLE, Topic.KEYS)},
             "partition": self.partition,
-            "closed_at_offset": erasure.offset,
-            "closed_at_log_time_ms": erasure.closed_at,
             "checked_at_machine_time_ms": self.clock.now(),
             "checks": list(checks),
-            "not_covered": list(NOT_COVERED),
+            "not_covered": list(limits),
         }
-        record = await self.chain.write(erasure.tenant, statement)
+        record = await self.chain.write(facts["tenant"], statement)
         self.meter.add(RECEIPTS, stage.value)
         log.info("partition %d: receipt %d, stage %s", self.partition, record.sequence, stage)
-
-
-def _compacted(asked: frozenset[KeyId], keys: KeyLog) -> list[Mapping[str, Any]]:
-    return [
-        {
-            "check": "the whole key partition read back uncommitted: no value under any key of the generation",
-            "passed": True,
-            "keys": len(asked),
-            "values": 0,
-            "tombstones": len(keys.tombstones),
-            "records_read": keys.records,
-        },
-        {"check": "the same read found a live control key", "passed": keys.control is not None},
-    ]
-
-
-def _scan_checks(asked: frozenset[KeyId], proof: _Proof, found: SegmentScan, control: bool) -> list[Mapping[str, Any]]:
-    return [
-        {
-            "check": "segment files decoded, renamed ones included: no value under any key of the generation",
-            "passed": True,
-            "keys": len(asked),
-            "files": found.files,
-            "bytes": found.size,
-            "records": found.records,
-        },
-        *_compared(proof),
-        {"check": "the same scan found a live control key", "passed": control},
-    ]
-
-
-def _compared(proof: _Proof) -> list[Mapping[str, Any]]:
-    if not proof.needles or not proof.seen_on_disk:
-        gone = "the keys were gone before this process first looked: the decoded scan is relied on, not a byte search"
-        return [{"check": gone, "passed": True}]
-    return [
-        {
-            "check": "the same files searched for the wrapped keys' bytes as they were before: none found",
-            "passed": True,
-            "searched_for": len(proof.needles),
-        },
-        {
-            "check": "the same scan found keys of the generation before they were destroyed",
-            "passed": True,
-            "found_before": proof.seen_on_disk,
-        },
-    ]

@@ -37,6 +37,8 @@ class ReceiptChain:
         self._sequence = 0
         self._previous = FIRST
         self._written: dict[Offset, set[Stage]] = {}
+        self.compacted: dict[Offset, tuple[int, Mapping[str, Any]]] = {}
+        """By closing event: the receipt that says that its keys are gone from the key topic, with its number."""
 
     def has(self, closed_at: Offset, stage: Stage) -> bool:
         """Whether the closing event at this offset has its receipt of ``stage``."""
@@ -47,7 +49,10 @@ class ReceiptChain:
         body = json.loads(record.body)
         self._sequence = record.sequence
         self._previous = receipt_hash(record)
-        self._written.setdefault(Offset(body["closed_at_offset"]), set()).add(Stage(body["stage"]))
+        closed_at, stage = Offset(body["closed_at_offset"]), Stage(body["stage"])
+        self._written.setdefault(closed_at, set()).add(stage)
+        if stage is Stage.COMPACTED:
+            self.compacted[closed_at] = record.sequence, body
 
     async def write(self, tenant: TenantId, statement: Mapping[str, Any]) -> ReceiptRecord:
         """Number, chain, sign and write ``statement``; returns once it is committed.

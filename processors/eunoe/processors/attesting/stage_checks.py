@@ -1,0 +1,59 @@
+"""What was checked for the receipts *compacted* and *scanned*, in the words in which they say it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eunoe.processors.attesting.key_log import KeyLog
+from eunoe.processors.attesting.segments import SegmentScan
+from eunoe.schemas.ids import KeyId
+
+
+def compacted_checks(asked: frozenset[KeyId], keys: KeyLog) -> list[Mapping[str, Any]]:
+    """``asked``: the keys of the generation."""
+    return [
+        {
+            "check": "the whole key partition read back uncommitted: no value under any key of the generation",
+            "passed": True,
+            "keys": len(asked),
+            "values": 0,
+            "tombstones": len(keys.tombstones),
+            "records_read": keys.records,
+        },
+        {"check": "the same read found a live control key", "passed": keys.control is not None},
+    ]
+
+
+def scan_checks(
+    asked: frozenset[KeyId], needles: int, seen_before: int | None, found: SegmentScan, *, control: bool
+) -> list[Mapping[str, Any]]:
+    """``needles``: byte strings searched for; ``seen_before``: keys that the same scan found before; None: no scan."""
+    return [
+        {
+            "check": "segment files decoded, renamed ones included: no value under any key of the generation",
+            "passed": True,
+            "keys": len(asked),
+            "files": found.files,
+            "bytes": found.size,
+            "records": found.records,
+        },
+        *_compared(needles, seen_before),
+        {"check": "the same scan found a live control key", "passed": control},
+    ]
+
+
+def _compared(needles: int, seen_before: int | None) -> list[Mapping[str, Any]]:
+    if not needles or not seen_before:
+        gone = "the keys were gone before this process first looked: the decoded scan is relied on, not a byte search"
+        return [{"check": gone, "passed": True}]
+    return [
+        {
+            "check": "the same files searched for the wrapped keys' bytes as they were before: none found",
+            "passed": True,
+            "searched_for": needles,
+        },
+        {
+            "check": "the same scan found keys of the generation before they were destroyed",
+            "passed": True,
+            "found_before": seen_before,
+        },
+    ]
