@@ -5,18 +5,21 @@ one Function call → rank → open → the filters once more → limit and budg
 (erased meanwhile, expired meanwhile) is replaced by the next best.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from redis.asyncio import Redis
 
+from eunoe.crypto.errors import KeyUnknown
 from eunoe.crypto.keyring import Keyring
+from eunoe.readmodels import keys
 from eunoe.readmodels.recall import candidates
 from eunoe.readmodels.recall.analyse import Analyser
 from eunoe.readmodels.recall.asking import Asker, Place
 from eunoe.readmodels.recall.budget import TokenEstimator, conservative_tokens
 from eunoe.readmodels.recall.candidates import AnyRanking, Hit, Refused
-from eunoe.readmodels.recall.errors import BadScope, TooStale
+from eunoe.readmodels.recall.errors import BadScope, KeyStillUnknown, TooStale
 from eunoe.readmodels.recall.fold import one_analyser
 from eunoe.readmodels.recall.functions import RECALL
 from eunoe.readmodels.recall.index_key import rules_of
@@ -28,7 +31,7 @@ from eunoe.readmodels.recall.result import Freshness, RecalledMemory, SearchResu
 from eunoe.readmodels.recall.scope import Filters, ReadGate, ReadScope
 from eunoe.readmodels.recall.searching import Searching
 from eunoe.readmodels.recall.why import NOT_FOUND, Standing, Why, answer
-from eunoe.readmodels.serving import being_filled
+from eunoe.readmodels.serving import Serving, being_filled
 from eunoe.readmodels.store import answers
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.functions import LoadedFunctions
@@ -122,7 +125,8 @@ class MemoryReader:
         pass, or `Passes` for feedback and neighbours too: a little better, several times slower (docs/ranking.md).
         """
         self._check_sizes(limit, budget)
-        return await self._searching(scope, query, as_of, after, timeout, ranking).result(limit, budget)
+        async with self._keys_of(scope.tenant):
+            return await self._searching(scope, query, as_of, after, timeout, ranking).result(limit, budget)
 
     def _searching(  # what, where, as of when and how
         self,
@@ -166,9 +170,11 @@ class MemoryReader:
     ) -> RecalledMemory | None:
         """The record, if this scope may use it: the same gate and filters as a search. None says no more than that."""
         filters = Filters.of(scope, self.gate.admit(scope), self.clock(), as_of)
-        hit, place, _ = await self._fetch(scope, memory_id, self.asker.least(scope.tenant, after), timeout)
-        if hit is None:
-            return None
+        async with self._keys_of(scope.tenant):
+            hit, place, _ = await self._fetch(scope, memory_id, self.asker.least(scope.tenant, after), timeout)
+            return None if hit is None else await self._recalled(scope, filters, hit, place)
+
+    async def _recalled(self, scope: ReadScope, filters: Filters, hit: Hit, place: Place) -> RecalledMemory | None:
         record = record_of(hit.document, hit.head)
         if scope.subject is not None and record.subject != place.subject:
             return None
@@ -193,21 +199,22 @@ class MemoryReader:
     ) -> Why:
         """Whether the same search would select the record, and why (not). Changes nothing. Raises as `search`."""
         self._check_sizes(limit, budget)
-        searching = self._searching(scope, query, as_of, after, timeout, None)
-        hit, place, freshness = await self._fetch(scope, memory_id, searching.least, timeout)
-        if hit is None:
-            return answer(searching, memory_id, freshness, NOT_FOUND)
-        record = record_of(hit.document, hit.head)
-        refused = refusal_of(hit.head, record, scope, searching.filters)
-        if refused == "scope" or await open_body(self.keyring, record) is None:
-            return answer(searching, memory_id, freshness, NOT_FOUND)
-        if refused is None and scope.subject is not None and record.subject != place.subject:
-            refused = "subject"
-        if refused is not None:
-            return answer(searching, memory_id, freshness, refused)
-        standing = Standing(searching=searching, hit=hit, memory_id=memory_id, wanted=self.settings.most)
-        because = await standing.because(limit, budget)
-        return answer(searching, memory_id, freshness, because, standing)
+        async with self._keys_of(scope.tenant):
+            searching = self._searching(scope, query, as_of, after, timeout, None)
+            hit, place, freshness = await self._fetch(scope, memory_id, searching.least, timeout)
+            if hit is None:
+                return answer(searching, memory_id, freshness, NOT_FOUND)
+            record = record_of(hit.document, hit.head)
+            refused = refusal_of(hit.head, record, scope, searching.filters)
+            if refused == "scope" or await open_body(self.keyring, record) is None:
+                return answer(searching, memory_id, freshness, NOT_FOUND)
+            if refused is None and scope.subject is not None and record.subject != place.subject:
+                refused = "subject"
+            if refused is not None:
+                return answer(searching, memory_id, freshness, refused)
+            standing = Standing(searching=searching, hit=hit, memory_id=memory_id, wanted=self.settings.most)
+            because = await standing.because(limit, budget)
+            return answer(searching, memory_id, freshness, because, standing)
 
     async def inspect(
         self, look: Look, *, limit: int = 50, after: str | None = None, timeout: float = 5.0
@@ -215,7 +222,18 @@ class MemoryReader:
         """What is held, newest first. The gate was passed by whoever made ``look``. Raises as `search`, beyond it."""
         check_limit(limit)
         least = self.asker.least(look.tenant, after)
-        return await Inspecting(reader=self, look=look, least=least, timeout=timeout).result(limit)
+        async with self._keys_of(look.tenant):
+            return await Inspecting(reader=self, look=look, least=least, timeout=timeout).result(limit)
+
+    @asynccontextmanager
+    async def _keys_of(self, tenant: TenantId) -> AsyncIterator[None]:
+        """A key that is unknown because the model `keys` is being filled is `BeingFilled`, not an unknown key."""
+        try:
+            yield
+        except (KeyUnknown, KeyStillUnknown):
+            serving = Serving(self.redis, self.installation, keys.NAME)
+            await serving.filled(await serving.look(self.installation.partition_of(tenant)))
+            raise
 
     async def _fetch(
         self, scope: ReadScope, memory_id: MemoryId, least: Offset, timeout: float
