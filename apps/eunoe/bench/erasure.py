@@ -80,7 +80,7 @@ class ErasureBench:
         """When each stage of each request was first seen to be proved. What is not in time is left out."""
         seen: dict[tuple[CommandId, Stage], float] = {}
         written: set[tuple[CommandId, Stage]] = set()
-        while len(written) < len(requests) * len(Stage) and time.perf_counter() - started < _DEADLINE_S:
+        while len(written) < len(requests) * len(BY_ITSELF) and time.perf_counter() - started < _DEADLINE_S:
             for partition in range(self.ground.installation.partitions):
                 place = (self.ground.settings.brokers, self.ground.installation, Partition(partition))
                 async for record in receipts(*place):

@@ -114,6 +114,12 @@ class RecallWorld:
         }  # fmt: skip
         return MemoryReader(**(given | over))
 
+    async def keys_are_filled(self) -> None:
+        """What the model `keys` leaves in Redis once it has been at the end of its topic."""
+        for each in range(self.partitions):
+            mark = Prefix(self.installation.log_id, Partition(each), "keys").watermark
+            await self.redis.hset(mark, mapping={"position": 1, "caught_up_at": self.now})
+
     def prefix(self, tenant: TenantId = SAMPLE_TENANT) -> Prefix:
         return Prefix(self.installation.log_id, self.installation.partition_of(tenant), "recall")
 

@@ -9,7 +9,6 @@ from eunoe.crypto.errors import SealBroken
 from eunoe.readmodels.errors import BeingFilled
 from eunoe.readmodels.recall.errors import KeyStillUnknown
 from eunoe.readmodels.recall.rank import Bm25
-from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.events import SubjectForgotten, SubjectRef
 from eunoe.schemas.ids import KeyId, MemoryId, new_id
 from eunoe.schemas.values import Visibility
@@ -107,11 +106,7 @@ async def test_a_reader_that_misses_a_key_stops_with_an_error(world: RecallWorld
     world.keyring.clear()
     with pytest.raises(BeingFilled, match="keys is being rebuilt"):  # Redis has nothing of the model `keys`
         await found(world)
-    partition = world.installation.partition_of(SAMPLE_TENANT)
-    await world.redis.hset(
-        Prefix(world.installation.log_id, partition, "keys").watermark,
-        mapping={"position": 1, "caught_up_at": world.now},
-    )
+    await world.keys_are_filled()
     with pytest.raises(KeyStillUnknown) as missing:
         await found(world)
     assert missing.value.key_id == draft.key_id != KeyId(new_id())

@@ -59,5 +59,6 @@ async def test_the_reader_stops_and_does_not_answer_that_nothing_is_there(
     assert (await world.reader.search(world.scope(), "delivery")).records, "the control"
     world.keyring.clear()
     fault(world)
+    await world.keys_are_filled()
     with pytest.raises(error):
         await world.new_reader().search(world.scope(), "delivery")
