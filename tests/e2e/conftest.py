@@ -1,9 +1,14 @@
-"""An installation with running services and a client for each development principal."""
+"""An installation with running services, a client for each development principal, and the command line."""
 
+import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +27,31 @@ class People:
     agent: Memory
     reviewer: Memory
     officer: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`eunoe` as another program calls it."""
+
+    platform: Platform
+
+    async def __call__(self, *arguments: str, code: int = 0) -> str:
+        """What it prints, once it ended with ``code``."""
+        done = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-m", "eunoe.cli.main", *arguments],
+            env=self.platform.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == code, (done.stdout, done.stderr)
+        return done.stdout
+
+    async def json(self, *arguments: str, code: int = 0) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(await self(*arguments, "--json", code=code))
+        return document
 
 
 @pytest.fixture

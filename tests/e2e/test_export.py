@@ -1,17 +1,13 @@
 """What is held on a person goes out signed, and only to whom it may, by the command line."""
 
-import asyncio
 import json
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pyrage
 import pytest
 
-from e2e.conftest import People
+from e2e.conftest import People, Program
 from eunoe.client.exporting import ExportRefused
 from eunoe.client.lines import line_of
 from eunoe.client.memory import Memory
@@ -19,7 +15,6 @@ from eunoe.crypto.exports import verified_export
 from eunoe.producers.errors import CallerError
 from eunoe.runtime.principals import control_signer
 from eunoe.schemas.outcomes import Outcome
-from eunoe.testing.platform import Platform
 from eunoe.testing.waiting import until
 
 CHECKED: Final = "passport, seen by M. Huber"
@@ -33,25 +28,6 @@ TEXTS: Final = {
 }
 SOURCE: Final = {"kind": "user_explicit", "uri": "crm://1"}
 WHERE: Final[dict[str, Any]] = {"tenant": "acme", "agent": "bot", "purposes": ["support"], "ttl": "P30D"}
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    platform: Platform
-
-    async def __call__(self, *arguments: str, code: int = 0) -> str:
-        """What it prints, once it ended with ``code``."""
-        done = await asyncio.to_thread(
-            subprocess.run,
-            [sys.executable, "-m", "eunoe.cli.main", *arguments],
-            env=self.platform.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert done.returncode == code, (done.stdout, done.stderr)
-        return done.stdout
 
 
 async def _written(memory: Memory) -> dict[str, str]:

@@ -1,19 +1,16 @@
 """`eunoe switch` and `eunoe policy simulate` as programs use them: exit codes, JSON, and what an agent is told."""
 
-import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
+from e2e.conftest import Program
 from eunoe.schemas.ids import new_id
 from eunoe.schemas.topics import TopicNames
-from eunoe.testing.platform import Platform, install
+from eunoe.testing.platform import install
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import running_services
 
@@ -29,29 +26,6 @@ LINE: Final = {
     "source": {"kind": "tool", "uri": "crm://1"},
     "ttl": "P30D",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    platform: Platform
-
-    async def __call__(self, *arguments: str, code: int = 0) -> str:
-        """What it prints, once it ended with ``code``."""
-        done = await asyncio.to_thread(
-            subprocess.run,
-            [sys.executable, "-m", "eunoe.cli.main", *arguments],
-            env=self.platform.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert done.returncode == code, (done.stdout, done.stderr)
-        return done.stdout
-
-    async def json(self, *arguments: str, code: int = 0) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(await self(*arguments, "--json", code=code))
-        return document
 
 
 @pytest.fixture

@@ -182,6 +182,17 @@ async def test_a_failing_call_leaves_a_digest_that_is_right(log: Log) -> None:
     assert counted.items == 2
 
 
+async def second_serves(log: Log, model: ReadModel[Event]) -> tuple[GenerationStore, Prefix]:
+    """A log that two generations hold, of which the first was switched away from."""
+    await log.write(*story())
+    await log.fold(model)
+    store, first = GenerationStore(log.redis), log.prefix(model.name)
+    await store.begin(first)
+    await log.fold(model, generation=2)
+    await store.switch(first.of(2), 1)
+    return store, first
+
+
 async def test_readers_follow_the_switch_and_a_pinned_one_does_not(log: Log) -> None:
     model = HistoryModel()
     await log.write(*story())
@@ -206,12 +217,7 @@ async def test_readers_follow_the_switch_and_a_pinned_one_does_not(log: Log) -> 
 
 async def test_nobody_fills_a_retired_generation_again(log: Log) -> None:
     model = HistoryModel()
-    await log.write(*story())
-    await log.fold(model)
-    store, first = GenerationStore(log.redis), log.prefix(model.name)
-    await store.begin(first)
-    await log.fold(model, generation=2)
-    await store.switch(first.of(2), 1)
+    store, first = await second_serves(log, model)
     with pytest.raises(NotChanged, match="generation 2 serves"):
         await store.retire(first.of(2))
     behind = Watermark(log.redis, first, model.functions)
@@ -267,12 +273,7 @@ async def test_workers_of_two_versions_write_one_generation_in_turn_and_neither_
 async def test_what_a_removal_left_is_named_until_it_is_gone(log: Log) -> None:
     """Erasures are proved by every generation that holds anything, and this one may."""
     model = HistoryModel()
-    await log.write(*story())
-    await log.fold(model)
-    store, first = GenerationStore(log.redis), log.prefix(model.name)
-    await store.begin(first)
-    await log.fold(model, generation=2)
-    await store.switch(first.of(2), 1)
+    store, first = await second_serves(log, model)
     await store.retire(first)  # and whoever did so crashed before it removed a key
     assert (await store.filled(first))[first.of(1)] == 0
     places = Places(redis=log.redis, installation=log.installation, model=model.name)
