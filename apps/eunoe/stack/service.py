@@ -15,6 +15,7 @@ from eunoe.stack.processes import ProcessRecord
 from eunoe.stack.provider import ServiceName, ServiceStatus
 
 _TAIL_BYTES = 2_000
+_RELEASE_SECONDS = 2.0
 _PORT_ATTEMPTS = 3
 _UNRESPONSIVE_SECONDS = 10.0
 
@@ -128,7 +129,8 @@ class Service(ABC):
 
     def _assign_ports(self) -> None:
         known = self.ports
-        if known and all(map(ports.is_free, known.values())):
+        # What was just killed may hold them for a moment after it is said to be gone.
+        if known and wait_until(lambda: all(map(ports.is_free, known.values())), _RELEASE_SECONDS):
             return
         fresh = dict(zip(self.port_names, ports.free_ports(len(self.port_names)), strict=True))
         (self.directory / "ports.json").write_text(json.dumps(fresh))
