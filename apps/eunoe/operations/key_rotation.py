@@ -37,6 +37,7 @@ from eunoe.schemas.values import Algorithm
 from eunoe.worker.foundation import Foundation, open_foundation
 
 _LOOK_S: Final = 0.3
+_CALL: Final = "rotate"
 _LEASE: Final = "holders"
 Telling = Callable[[str], None]
 
@@ -69,7 +70,9 @@ class KeyRotation:
         self._check_right()
         try:
             async with leased(base.redis, Prefix(base.installation.log_id, Partition(0), _LEASE)):
-                await strike_off(base.redis, base.installation.log_id, self.wishes.gone)
+                await strike_off(
+                    base.redis, base.installation.log_id, (*self.wishes.gone, *await self._killed_before())
+                )
                 return await self._on()
         except AlreadyRebuilding:
             raise RotationRefused("another call of `eunoe keys rotate` is at work; wait for it") from None
@@ -207,6 +210,12 @@ class KeyRotation:
         if not set(left) <= {step.wraps}:
             raise RotationWaits(f"index keys of recall are still under {', '.join(sorted(set(left) - {step.wraps}))}")
 
+    async def _killed_before(self) -> Sequence[str]:
+        """Earlier calls that ended without a word. They are dead, or stop at once: the lease is this call's."""
+        base, now = self.foundation, self.foundation.clock.now()
+        found = await holders(base.redis, base.installation.log_id)
+        return [each.holder for each in found if each.holder.startswith(f"{_CALL}-") and each.silent(now)]
+
     async def _obeyed(self, step: KekRotation) -> Sequence[Holder]:
         offset = self.foundation.control.state.in_force(KEK)
         return await self._acknowledged(
@@ -214,8 +223,11 @@ class KeyRotation:
         )
 
     async def _acknowledged(self, lacks: Callable[[Holder], str | None]) -> Sequence[Holder]:
-        """Every holder, once none lacks anything. Raises `HoldersMissing` after the patience."""
-        base, missing = self.foundation, ["nobody has been asked"]
+        """Every holder, once none lacks anything. Tells once of each that it waits for.
+
+        Raises `HoldersMissing` after the patience.
+        """
+        base, told = self.foundation, set[str]()
         deadline = asyncio.get_running_loop().time() + self.wishes.patience
         while True:
             found = await holders(base.redis, base.installation.log_id)
@@ -226,6 +238,10 @@ class KeyRotation:
                 return found
             if asyncio.get_running_loop().time() > deadline:
                 raise HoldersMissing(missing)
+            for each in missing:
+                if (holder := each.split()[0]) not in told:
+                    self.telling(f"waiting for a process: {each}")
+                    told.add(holder)
             await asyncio.sleep(_LOOK_S)
 
     async def _until(self, look: Callable[[], Awaitable[str | None]]) -> None:
@@ -311,5 +327,5 @@ def _state(holder: Holder, now: int, why: str) -> str:
 @asynccontextmanager
 async def rotating(settings: Settings, wishes: RotationWishes, telling: Telling) -> AsyncIterator[KeyRotation]:
     """Raises as `open_foundation`."""
-    async with open_foundation(settings, "rotate") as foundation:
+    async with open_foundation(settings, _CALL) as foundation:
         yield KeyRotation(settings=settings, foundation=foundation, wishes=wishes, telling=telling)

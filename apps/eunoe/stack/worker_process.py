@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from eunoe.runtime.settings import anchored
 from eunoe.stack.probes import wait_until
 from eunoe.stack.provider import ServiceName, ServiceStatus
 from eunoe.stack.service import Service
@@ -40,7 +41,7 @@ class WorkerProcess(Service):
         roles: str = _TOGETHER["worker"],
     ) -> None:
         self.name = name
-        super().__init__(directory / name, {**environ, "EUNOE_DIRECTORY": str(directory)})
+        super().__init__(directory / name, {**anchored(environ), "EUNOE_DIRECTORY": str(directory)})
         self._config = config
         self._roles = roles
 

@@ -214,8 +214,16 @@ PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
 LOGIN_SETTINGS: Final = tuple(name for name in PARSERS if name.startswith("kafka_") and name != "kafka_log_dirs")
 """How to log in to Kafka."""
 
+_PATHS: Final = tuple(name for name, parse in PARSERS.items() if parse is read.path)
+
 Given = dict[str, tuple[str, str, Path | None]]
 """By setting: where it was given, its text, and the folder that its relative paths start from."""
+
+
+def anchored(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """``environ`` for a process that runs in another folder: relative paths mean what they mean in this one."""
+    named = {variable: environ[variable] for name in _PATHS if environ.get(variable := _variable(name))}
+    return {**environ, **{variable: str(read.path(text).absolute()) for variable, text in named.items()}}
 
 
 def load_settings(environ: Mapping[str, str], config: Path | None = None, fallback: Path | None = None) -> Settings:

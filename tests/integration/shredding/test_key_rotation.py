@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.json import encode
 from redis.asyncio import Redis
 
 from eunoe.client.memory import Memory
@@ -26,12 +27,13 @@ from eunoe.operations.keys_in_use import KeysInUse, keys_in_use
 from eunoe.operations.rotation_errors import RotationRefused
 from eunoe.readmodels.recall.index_key import ID_BYTES, read_stored
 from eunoe.readmodels.recall.keys import scope_name
+from eunoe.runtime.holding import Holder
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.codec import KEY_RECORDS
 from eunoe.schemas.control import KekRotation, RotationStage
-from eunoe.schemas.ids import AgentId, CommandId, KeyId, LogId, Partition, PrincipalName, TenantId
+from eunoe.schemas.ids import AgentId, CommandId, KeyId, LogId, Offset, Partition, PrincipalName, TenantId
 from eunoe.schemas.receipts import OF_BACKUPS, WORDING, Stage
 from eunoe.schemas.topics import Topic
 from eunoe.worker.embedded import running_services
@@ -217,6 +219,9 @@ async def test_another_kek_takes_the_place_of_the_old_one_while_everything_goes_
         before = await in_use(both)
         assert set(before.by_kek) == {old}
         assert set(before.index_keys) == {old}
+        killed = Holder(holder="rotate-killed", held=(old,), first=old, wraps=old, control=Offset(-1))
+        listed: Any = redis.hset(Prefix(log_id, Partition(0), "holders").key("all"), "rotate-killed", encode(killed))
+        await listed
         async with Traffic(memory, "before").flowing():
             step = await rotate(both, RotationStage.FENCED)
         assert step.fence[0] > before.partitions[0].end

@@ -9,7 +9,7 @@ from ssl import SSLContext
 import pytest
 
 from eunoe.runtime.brokers import connecting
-from eunoe.runtime.settings import PARSERS, Settings, SettingsError, load_settings
+from eunoe.runtime.settings import PARSERS, Settings, SettingsError, anchored, load_settings
 from eunoe.stack.development import remembered
 
 PUBLIC = base64.b64encode(bytes(range(32))).decode()
@@ -35,6 +35,11 @@ def test_what_up_left_need_not_be_there_but_a_named_file_must(tmp_path: Path) ->
     assert load_settings({}, fallback=tmp_path / "absent.toml") == Settings()
     with pytest.raises(SettingsError, match=r"absent\.toml: cannot be read"):
         load_settings({}, config=tmp_path / "absent.toml")
+
+
+def test_a_process_in_another_folder_is_told_whole_paths() -> None:
+    given = {"EUNOE_KEK_FILE": "new.kek", "EUNOE_KAFKA": "somewhere:9092", "EUNOE_SECRETS": "/etc/eunoe"}
+    assert anchored(given) == given | {"EUNOE_KEK_FILE": str(Path.cwd() / "new.kek")}
 
 
 def test_paths_in_a_file_start_from_its_folder(tmp_path: Path) -> None:
