@@ -99,7 +99,7 @@ def _left_finding(prefix: Prefix) -> Finding:
     return Finding(
         where=f"{prefix.model}[{prefix.partition}] generation {prefix.generation}",
         what="it is retired, and was not removed to its end: no erasure is proved until it is",
-        todo=f"`eunoe rebuild {prefix.model} --retire`",
+        todo=f"the next `eunoe rebuild {prefix.model}` removes it",
     )
 
 

@@ -54,15 +54,23 @@ def _in_file(path: Path) -> str | None:
 
 
 def _remove(path: Path) -> None:
-    """Overwritten first: a file system may keep a removed file's blocks (and may keep the overwritten ones)."""
-    with path.open("r+b") as file:
-        size = os.fstat(file.fileno()).st_size
-        file.write(os.urandom(size))
-        file.flush()
-        os.fsync(file.fileno())
-    path.unlink()
-    folder = os.open(path.parent, os.O_RDONLY)
+    """Overwritten first: a file system may keep a removed file's blocks (and may keep the overwritten ones).
+
+    Under another name before that: nobody who is given the path finds half a key. Raises `RotationRefused`.
+    """
+    going = path.with_name(f"{path.name}.going")
     try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        path.rename(going)
+        with going.open("r+b") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.write(os.urandom(size))
+            file.flush()
+            os.fsync(file.fileno())
+        going.unlink()
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise RotationRefused(f"{error.filename or path} cannot be removed: {error.strerror}") from error

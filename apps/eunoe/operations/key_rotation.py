@@ -26,7 +26,7 @@ from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.recall.keys import MODEL as RECALL
 from eunoe.runtime.control import publish_control
 from eunoe.runtime.holding import Holder, holders, strike_off
-from eunoe.runtime.kek_rotation import check_agreed, check_step, owners_of
+from eunoe.runtime.kek_rotation import check_agreed, check_step, owner_of, owners_of
 from eunoe.runtime.principals import control_signer, secrets_of
 from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
@@ -86,7 +86,8 @@ class KeyRotation:
             RotationStage.FENCED: self._agree,
             RotationStage.DESTROYING: self._destroy,
         }
-        while step.stage is not self.wishes.until and step.stage in works:
+        order = tuple(RotationStage)
+        while order.index(step.stage) < order.index(self.wishes.until) and step.stage in works:
             after = await works[step.stage](step)
             if after.stage is step.stage:
                 return after  # somebody else has to say something first
@@ -132,7 +133,13 @@ class KeyRotation:
         await self._renew_indexes(step)
         fence = tuple(each.end for each in found.partitions)
         return await self._publish(
-            replace(step, stage=RotationStage.FENCED, fence=fence, fenced_at=self.foundation.clock.now())
+            replace(
+                step,
+                stage=RotationStage.FENCED,
+                fence=fence,
+                fenced_at=self.foundation.clock.now(),
+                without=self.wishes.gone,
+            )
         )
 
     async def _agree(self, step: KekRotation) -> KekRotation:
@@ -149,7 +156,7 @@ class KeyRotation:
         if self.wishes.attested is None:
             raise RotationRefused('say what becomes of every copy of the old key: --attest "…"')
         step = replace(
-            step, approvals=approvals, holders=len(holding), without=self.wishes.gone or step.without,
+            step, approvals=approvals, holders=len(holding), without=tuple(sorted({*step.without, *self.wishes.gone})),
             index_keys=renewed, attested=self.wishes.attested,
         )  # fmt: skip
         try:
@@ -198,7 +205,7 @@ class KeyRotation:
         if set(found) <= {step.wraps}:
             return
         places = Places(redis=base.redis, installation=base.installation, model=RECALL)
-        async with rebuilding(self.settings, RECALL, lambda each: self.telling(f"recall: {each.phase}")) as at:
+        async with rebuilding(self.settings, RECALL, lambda each: self.telling(f"recall: {each.phase}"), _CALL) as at:
             for role in ("kept", "building"):
                 if any(getattr(each, role) is not None for each in (await places.generations()).values()):
                     await at.remove(role)
@@ -265,11 +272,12 @@ class KeyRotation:
         mine = Approval(principal=principal, secret_id=secrets[0].secret_id, at=now, signature=secrets[0].sign(signed))
         policy = base.control.state.policy
         try:
-            known = owners_of(step.approvals, step, policy, base.installation.log_id)
-            owner = owners_of((mine,), step, policy, base.installation.log_id)
+            owner = owner_of(mine, step, policy, base.installation.log_id)
         except ValueError as refused:
             raise RotationRefused(str(refused)) from None
-        return step.approvals if owner <= known else (*step.approvals, mine)
+        holding = [each for each in step.approvals if owners_of((each,), step, policy, base.installation.log_id)]
+        known = owners_of(holding, step, policy, base.installation.log_id)
+        return tuple(holding) if owner in known else (*holding, mine)
 
     @property
     def _principal(self) -> PrincipalName:
@@ -290,7 +298,8 @@ class KeyRotation:
         assert self.settings.control_key is not None
         step = replace(step, by=self._principal)
         try:
-            check_step(self._step, step, base.control.state.policy, base.installation.log_id)
+            state = base.control.state
+            check_step(self._step, step, state.policy, base.installation.log_id, state.destroyed)
         except ValueError as refused:
             raise RotationRefused(str(refused)) from None
         await publish_control(

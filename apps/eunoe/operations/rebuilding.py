@@ -292,9 +292,14 @@ class Rebuilding:
 
 
 @asynccontextmanager
-async def rebuilding(settings: Settings, model: str, telling: Telling) -> AsyncIterator[Rebuilding]:
-    """For the model of this name. Raises `NoSuchGeneration` for an unknown one, and as `open_foundation`."""
-    async with open_foundation(settings) as foundation:
+async def rebuilding(
+    settings: Settings, model: str, telling: Telling, name: str = "rebuild"
+) -> AsyncIterator[Rebuilding]:
+    """For the model of this name; ``name``: what this process is listed as.
+
+    Raises `NoSuchGeneration` for an unknown one, and as `open_foundation`.
+    """
+    async with open_foundation(settings, name) as foundation:
         found = {each.model.name: each for each in read_models(foundation)}
         if model not in found:
             raise NoSuchGeneration(model, f"there is no such read model; there are {', '.join(sorted(found))}")

@@ -23,6 +23,7 @@ from eunoe.schemas.control import (
     ControlRecord,
     GenerationChange,
     KekRotation,
+    RotationStage,
     Switch,
     signed_control_bytes,
 )
@@ -62,6 +63,8 @@ class ControlState:
     """By read model, the last change of what readers are answered from. What serves, Redis says."""
     rotation: KekRotation | None = None
     """The last step of the last rotation of the key-encryption key."""
+    destroyed: frozenset[str] = frozenset()
+    """The key-encryption keys of all rotations that ended. None of them comes back."""
     adopted: Mapping[str, Adopted] = field(default_factory=lambda: MappingProxyType({}))
     offset: Offset = NOTHING
 
@@ -118,8 +121,9 @@ def _adopt(state: ControlState, record: ControlRecord, log_id: LogId) -> Control
         return replace(state, policy=read_policy(record.body, "the policy on memory-control"))
     if record.name == KEK:
         step = msgspec.json.decode(record.body, type=KekRotation)
-        check_step(state.rotation, step, state.policy, log_id)
-        return replace(state, rotation=step)
+        check_step(state.rotation, step, state.policy, log_id, state.destroyed)
+        over = {step.retires} if step.stage is RotationStage.DESTROYED else set[str]()
+        return replace(state, rotation=step, destroyed=state.destroyed | over)
     model = record.name.removeprefix(GENERATION_PREFIX)
     if model != record.name and is_name(model):
         change = msgspec.json.decode(record.body, type=GenerationChange)

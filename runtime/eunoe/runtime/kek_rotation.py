@@ -1,9 +1,10 @@
 """A rotation of the key-encryption key, step by step: which step may follow which, and whether people agreed. Pure.
 
-Every process checks each step as it reads it, so that no holder of a control key alone destroys a KEK.
+Every process checks each step as it reads it: the policy in force says how many people a destruction takes.
 """
 
 import base64
+import contextlib
 from collections.abc import Iterable
 from typing import Final
 
@@ -22,10 +23,19 @@ _BEFORE: Final = {
 }
 
 
-def check_step(before: KekRotation | None, step: KekRotation, policy: Policy | None, log_id: LogId) -> None:
-    """Raises ValueError, saying why ``step`` cannot follow ``before`` (None: there never was a rotation)."""
+def check_step(
+    before: KekRotation | None,
+    step: KekRotation,
+    policy: Policy | None,
+    log_id: LogId,
+    destroyed: frozenset[str] = frozenset(),
+) -> None:
+    """Raises ValueError, saying why ``step`` cannot follow ``before`` (None: there never was a rotation).
+
+    ``destroyed``: the KEKs of all rotations before.
+    """
     if step.stage is RotationStage.WRAPPING:
-        _check_begin(before, step)
+        _check_begin(before, step, destroyed)
         return
     if before is None or before.stage not in _BEFORE[step.stage] or _what(before) != _what(step):
         raise ValueError(f"{step.stage} does not follow {'nothing' if before is None else before.stage}")
@@ -48,14 +58,16 @@ def check_agreed(step: KekRotation, policy: Policy | None, log_id: LogId) -> Non
 
 
 def owners_of(approvals: Iterable[Approval], step: KekRotation, policy: Policy | None, log_id: LogId) -> frozenset[str]:
-    """The owners of those who agreed: humans who may erase in every tenant, by their own signature.
+    """The owners of those whose approval holds under the policy: it may have changed since they gave it."""
+    found = set()
+    for each in approvals:
+        with contextlib.suppress(ValueError):
+            found.add(owner_of(each, step, policy, log_id))
+    return frozenset(found)
 
-    Raises ValueError for an approval that is none.
-    """
-    return frozenset(_owner(each, step, policy, log_id) for each in approvals)
 
-
-def _owner(approval: Approval, step: KekRotation, policy: Policy | None, log_id: LogId) -> str:
+def owner_of(approval: Approval, step: KekRotation, policy: Policy | None, log_id: LogId) -> str:
+    """The owner of a human who may erase in every tenant, and signed. Raises ValueError where it is none."""
     rule = None if policy is None else policy.principals.get(approval.principal)
     if rule is None or rule.kind is not PrincipalKind.HUMAN:
         raise ValueError(f"{approval.principal} is no person that the policy knows")
@@ -83,14 +95,14 @@ def obey(ring: KekRing, rotation: KekRotation | None) -> None:
             ring.follow(rotation.wraps, dropped=rotation.retires)
 
 
-def _check_begin(before: KekRotation | None, step: KekRotation) -> None:
+def _check_begin(before: KekRotation | None, step: KekRotation, destroyed: frozenset[str]) -> None:
     if before is not None and before.stage is not RotationStage.DESTROYED:
         raise ValueError(f"a rotation is under way: {before.rotation} is at {before.stage}")
     if not (is_kek_id(step.retires) and is_kek_id(step.wraps)) or step.retires == step.wraps:
         raise ValueError("a rotation names two KEKs")
     if before is not None and step.retires != before.wraps:
         raise ValueError(f"the KEK that wraps is {before.wraps}")
-    if step.wraps == (None if before is None else before.retires):
+    if step.wraps in destroyed:
         raise ValueError("a retired KEK does not come back")
 
 

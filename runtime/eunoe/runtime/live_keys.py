@@ -25,7 +25,11 @@ _OPEN_S: Final = 90.0
 
 
 class LiveKeys:
-    """Made by `reading_live_keys`. ``keys``: what lives, once `catch_up` has returned."""
+    """Made by `reading_live_keys`. ``keys``: what lives, once `catch_up` has returned.
+
+    ``undone``: ids that were destroyed and have a value after their tombstone all the same, for somebody who had not
+    read it wrapped the key anew. Nobody may have that key; it has to be destroyed again.
+    """
 
     def __init__(self, committed: AIOKafkaConsumer, everything: AIOKafkaConsumer, place: TopicPartition) -> None:
         self._committed = committed
@@ -33,6 +37,8 @@ class LiveKeys:
         self._place = place
         self._offsets: dict[KeyId, Offset] = {}
         self.keys: dict[KeyId, KeyRecord] = {}
+        self.undone: set[KeyId] = set()
+        self._destroyed: set[KeyId] = set()
 
     async def catch_up(self) -> Offset:
         """Reads to the end as it is now, which is returned. Raises TimeoutError, and what aiokafka does."""
@@ -56,12 +62,19 @@ class LiveKeys:
                 self._take(key_id, value, Offset(record.offset))
 
     def _take(self, key_id: KeyId, record: KeyRecord | None, offset: Offset) -> None:
-        if self._offsets.get(key_id, -1) >= offset:
-            return
-        self._offsets[key_id] = offset
+        """An id is never issued twice: after a tombstone nothing lives under it, whatever comes later."""
+        latest = self._offsets.get(key_id, -1)
+        self._offsets[key_id] = Offset(max(latest, offset))
         if record is None:
+            self._destroyed.add(key_id)
             self.keys.pop(key_id, None)
-        else:
+            if offset >= latest:
+                self.undone.discard(key_id)
+            else:
+                self.undone.add(key_id)
+        elif key_id in self._destroyed:
+            self.undone.add(key_id)
+        elif offset > latest:
             self.keys[key_id] = record
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from eunoe.crypto.signatures import Ed25519Signer
-from eunoe.runtime.kek_rotation import check_step
+from eunoe.runtime.kek_rotation import check_step, owner_of
 from eunoe.runtime.principals import sample_development_policy
 from eunoe.schemas.control import Approval, KekRotation, RotationStage, signed_approval_bytes
 from eunoe.schemas.ids import LogId, Millis, PrincipalName, SecretId
@@ -53,8 +53,10 @@ def test_the_steps_follow_each_other() -> None:
     done = replace(both, stage=RotationStage.DESTROYED, evidence="operator attests", attested="no copy")
     check_step(both, done, policy(), LOG)
     check_step(done, replace(BEGUN, rotation="r-2", retires=NEW, wraps=THIRD), policy(), LOG)
+    back = replace(BEGUN, rotation="r-3", retires=NEW, wraps=OLD)
+    check_step(done, back, policy(), LOG, frozenset({THIRD}))  # the control
     with pytest.raises(ValueError, match="does not come back"):
-        check_step(done, replace(BEGUN, rotation="r-2", retires=NEW, wraps=OLD), policy(), LOG)
+        check_step(done, back, policy(), LOG, frozenset({THIRD, OLD}))
     with pytest.raises(ValueError, match="who says"):
         check_step(both, replace(done, attested=None), policy(), LOG)
 
@@ -99,12 +101,16 @@ def test_an_approval_counts_for_its_rotation_and_by_its_own_signature_alone() ->
     other = agreed("ines", replace(FENCED, rotation="r-0"))
     forged = replace(agreed("omar"), principal=PrincipalName("ines"), secret_id=SecretId("ines-1"))
     for bad in (other, forged):
-        with pytest.raises(ValueError, match="signature"):
+        with pytest.raises(ValueError, match="agreed: 1"):
             check_step(FENCED, destroying(bad, agreed("omar")), policy(), LOG)
+        # It stops nobody else either: who agreed may have left since.
+        check_step(FENCED, destroying(bad, agreed("omar"), agreed("ines")), policy(), LOG)
 
 
 def test_a_service_and_whoever_may_not_erase_do_not_count() -> None:
     for name in ("dev-agent", "dev-reviewer"):
         approval = replace(agreed("ines"), principal=PrincipalName(name))
         with pytest.raises(ValueError, match=r"no person|may not erase"):
+            owner_of(approval, FENCED, policy(), LOG)
+        with pytest.raises(ValueError, match="agreed: 1"):
             check_step(FENCED, destroying(approval, agreed("omar")), policy(), LOG)

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
 
 from eunoe.crypto.errors import WrongKek
 from eunoe.crypto.hierarchy import KekWrapper, KeyKind, KeyMeta, kek_behind, new_plain, unwrap_key, wrap_key
@@ -14,6 +16,7 @@ from eunoe.crypto.keys import TenantKeys, open_key
 from eunoe.crypto.records import from_record, to_record
 from eunoe.processors.shredding import rewrapping
 from eunoe.processors.shredding.rewrapping import Rewrapper
+from eunoe.runtime.live_keys import LiveKeys
 from eunoe.schemas.ids import Bucket, KeyId, LogId, Millis, Offset, Pseudonym, TenantId
 from eunoe.schemas.keys import KeyRecord
 
@@ -27,24 +30,11 @@ class Killed(Exception):
 
 @dataclass(slots=True)
 class Partition:
-    """The topic, and what a process has read of it: as `LiveKeys`, and as what writes."""
+    """The topic, and what writes to it."""
 
     log: list[tuple[KeyId, KeyRecord | None]] = field(default_factory=list)
-    keys: dict[KeyId, KeyRecord] = field(default_factory=dict)
     before_write: Callable[[], None] = lambda: None
     after_write: Callable[[], None] = lambda: None
-    written_twice: int = 0
-
-    async def catch_up(self) -> Offset:
-        self.keys = {}
-        for key_id, record in self.log:
-            self.keys.pop(key_id, None)
-            if record is not None:
-                self.keys[key_id] = record
-        return Offset(len(self.log))
-
-    def written(self, record: KeyRecord, offset: Offset) -> None:
-        self.keys[record.key_id] = record
 
     async def write(self, records: Sequence[KeyRecord]) -> Sequence[Offset]:
         self.before_write()
@@ -53,12 +43,37 @@ class Partition:
         self.after_write()
         return [Offset(first + at) for at in range(len(records))]
 
-    def tenant(self) -> TenantKeys:
-        key = from_record(self.keys[KeyId("tenant")])
-        ring = KekRing((NEW, OLD))
-        opened = open_key(LOG, key, unwrap_key(KekWrapper(ring), LOG, key))
-        assert isinstance(opened, TenantKeys)
-        return opened
+    async def destroy(self, key_ids: Sequence[KeyId]) -> None:
+        self.log += [(each, None) for each in key_ids]
+
+    async def read(self) -> "Reading":
+        found = Reading(self)
+        await found.catch_up()
+        return found
+
+
+class Reading(LiveKeys):
+    """What one process has read of it: only where the records come from is another than in the real one."""
+
+    def __init__(self, partition: Partition) -> None:
+        nowhere: Any = None
+        super().__init__(nowhere, nowhere, TopicPartition("keys", 0))
+        self._partition = partition
+        self._read = 0
+
+    async def catch_up(self) -> Offset:
+        for offset, (key_id, record) in enumerate(self._partition.log[self._read :], self._read):
+            self._take(key_id, record, Offset(offset))
+        self._read = len(self._partition.log)
+        return Offset(self._read)
+
+
+def tenant_of(live: LiveKeys) -> TenantKeys:
+    key = from_record(live.keys[KeyId("tenant")])
+    ring = KekRing((NEW, OLD))
+    opened = open_key(LOG, key, unwrap_key(KekWrapper(ring), LOG, key))
+    assert isinstance(opened, TenantKeys)
+    return opened
 
 
 @pytest.fixture
@@ -89,16 +104,17 @@ def partition() -> Partition:
 def rewrapper(partition: Partition, *held: LocalKek) -> Rewrapper:
     ring = KekRing(held or (OLD, NEW))
     ring.follow(NEW.kek_id)
-    return Rewrapper(log_id=LOG, ring=ring, writer=partition, writing=asyncio.Lock(), live=partition)
+    return Rewrapper(log_id=LOG, ring=ring, writer=partition, writing=asyncio.Lock(), live=Reading(partition))
 
 
-async def everything_opens(partition: Partition) -> None:
-    await partition.catch_up()
-    keys = partition.tenant()
-    for each in partition.keys.values():
+async def everything_opens(partition: Partition) -> LiveKeys:
+    live = await partition.read()
+    keys = tenant_of(live)
+    for each in live.keys.values():
         assert kek_behind(each.wrapped_by) == NEW.kek_id
         if each.kind == KeyKind.DATA:
             unwrap_key(keys, LOG, from_record(each))
+    return live
 
 
 async def test_everything_is_wrapped_anew_once_and_a_second_look_writes_nothing(partition: Partition) -> None:
@@ -142,10 +158,34 @@ async def test_what_is_destroyed_meanwhile_does_not_come_back(partition: Partiti
         await asyncio.sleep(0)
         partition.log.append((KeyId("data-3"), None))
     await step
-    await everything_opens(partition)
-    assert KeyId("data-3") not in partition.keys
-    assert KeyId("data-2") in partition.keys, "the control"
+    live = await everything_opens(partition)
+    assert KeyId("data-3") not in live.keys
+    assert KeyId("data-2") in live.keys, "the control"
     assert partition.log[-1][0] != KeyId("data-3")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_tombstone_that_comes_between_reading_and_writing_is_sent_again(
+    partition: Partition, killed: bool
+) -> None:
+    """By a process that has lost the partition and does not know: nobody keeps it from sending one."""
+    data = KeyId("data-3")
+
+    def late() -> None:
+        if (data, None) not in partition.log:
+            partition.log.append((data, None))
+
+    partition.before_write = late
+    process = rewrapper(partition)
+    await process.step()
+    assert partition.log[-1] != (data, None), "the control: its value came after its tombstone"
+    assert partition.log[-1][1] is not None
+    await (rewrapper(partition) if killed else process).step()
+    live = await everything_opens(partition)
+    assert data not in live.keys
+    assert live.undone == set()
+    assert [record for key_id, record in partition.log if key_id == data][-1] is None
+    assert len(live.keys) == 5, "and nothing else goes"
 
 
 async def test_keys_of_a_destroyed_tenant_are_left_alone(partition: Partition) -> None:

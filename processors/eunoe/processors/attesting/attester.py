@@ -27,12 +27,14 @@ from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import RECEIPTS, SILENT, Meter
 from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.schemas.control import KekRotation
+from eunoe.schemas.control import KekRotation, RotationStage
 from eunoe.schemas.ids import KeyId, Millis, Offset, Partition
 from eunoe.schemas.receipts import BY_ITSELF, FORMAT, NOT_COVERED, WORDING, Stage
 from eunoe.schemas.topics import Topic
 
 log = logging.getLogger(__name__)
+
+_BACKUPS_AGAIN_S: Final = 30.0
 
 KEYS: Final = "keys"
 """The read model of wrapped keys."""
@@ -79,6 +81,8 @@ class Attester:
     _rewritten: int | None = None
     _proofs: dict[Offset, _Proof] = field(default_factory=dict)
     _keys: dict[Offset, frozenset[KeyId]] = field(default_factory=dict)
+    _backed_up: str | None = None
+    _backups_at: float = 0.0
 
     async def run(self) -> None:
         """Prove what is pending until cancelled. Raises what Kafka, Redis and the disk do: the lane starts again."""
@@ -109,10 +113,19 @@ class Attester:
             heed_cancellation()
 
     async def _backups(self, rotation: KekRotation | None) -> None:
+        now = asyncio.get_running_loop().time()
+        if rotation is None or rotation.rotation == self._backed_up or now < self._backups_at:
+            return
         found = covered(self.chain, self.partition, rotation)
-        if not found or rotation is None:
+        if not found:
+            self._backed_up = rotation.rotation if rotation.stage is RotationStage.DESTROYED else None
             return
         checks = await backup_checks(self.bootstrap, self.installation, self.partition, rotation)
+        if not all(each["passed"] for each in checks):
+            # A receipt is for ever, and this may pass: a stray key is wrapped anew or destroyed.
+            log.warning("partition %d: keys are still under a retired KEK; no receipt of it yet", self.partition)
+            self._backups_at = now + _BACKUPS_AGAIN_S
+            return
         for offset in found:
             own = own_check(self.chain, offset, rotation, self.partition)
             _, facts = self.chain.compacted[offset]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from eunoe.crypto.hierarchy import kek_behind
 from eunoe.processors.attesting.chain import ReceiptChain
+from eunoe.processors.shredding.rewrapping import behind
 from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.live_keys import reading_live_keys
@@ -43,19 +44,19 @@ async def backup_checks(
     """What holds for everybody whom this rotation covers in the partition. Raises what aiokafka does."""
     async with reading_live_keys(bootstrap, installation, partition) as live:
         end = await live.catch_up()
-    behind = sum(kek_behind(each.wrapped_by) == rotation.retires for each in live.keys.values())
+    under_retired = sum(kek_behind(each.wrapped_by) == rotation.retires for each in behind(live.keys, rotation.wraps))
     return [
         {
             "check": "the whole key partition read back: no live key is under the retired key-encryption key",
-            "passed": behind == 0,
+            "passed": under_retired == 0,
             "retired": rotation.retires,
             "keys": len(live.keys),
-            "under_retired": behind,
+            "under_retired": under_retired,
             "read_to_offset": end,
             "fence_offset": rotation.fence[partition],
         },
         {
-            "check": "every process that holds keys acknowledged the fence and let go of the retired key",
+            "check": "every process that was listed as a holder acknowledged the fence and let go of the retired key",
             "passed": True,
             "processes": rotation.holders,
             "said_to_be_dead": len(rotation.without),

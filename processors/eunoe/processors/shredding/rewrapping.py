@@ -1,9 +1,11 @@
 """Wrapping keys anew while a key-encryption key is rotated: tenant keys first, then everything that they wrap.
 
-It stands beside what destroys keys, for a value written after a tombstone would bring a key back. So nothing is written
-before this process has read every tombstone that was written, `writing` keeps its own away meanwhile, and a process
-that lost the partition is fenced by the transactional producer before this one starts. A tenant key is wrapped anew
-exactly once for each KEK: a second time would make another wrapping half, and what the first one wrapped would be lost.
+It stands beside what destroys keys, for a value written after a tombstone would bring a key back. So nothing is
+written before this process has read every tombstone that was written, `writing` keeps its own away meanwhile, and the
+writing of a process that lost the partition is fenced by the transactional producer before this one starts.
+Tombstones of such a process are not: one that comes between reading and writing is found afterwards, and sent again
+(`_destroy_again`). A tenant key is wrapped anew exactly once for each KEK: a second time would make another wrapping
+half, and what the first one wrapped would be lost.
 """
 
 import asyncio
@@ -51,6 +53,8 @@ class Live(Protocol):
 
     @property
     def keys(self) -> dict[KeyId, KeyRecord]: ...
+    @property
+    def undone(self) -> set[KeyId]: ...
     async def catch_up(self) -> Offset: ...
     def written(self, record: KeyRecord, offset: Offset) -> None: ...
 
@@ -60,6 +64,10 @@ class Writing(Protocol):
 
     async def write(self, records: Sequence[KeyRecord]) -> Sequence[Offset]:
         """Returns once it is committed. Raises where it is not known whether it was: then read again from the start."""
+        ...
+
+    async def destroy(self, key_ids: Sequence[KeyId]) -> None:
+        """Tombstones, as `write`."""
         ...
 
 
@@ -78,6 +86,7 @@ class Rewrapper:
     async def step(self) -> int:
         """Wrap anew what is under another KEK than the one that wraps. Returns how many were."""
         await self.live.catch_up()
+        await self._destroy_again()
         done = 0
         for tenants in (True, False):
             while wanted := self._behind(tenants):
@@ -93,6 +102,14 @@ class Rewrapper:
             log.info("%d keys wrapped anew under %s", done, self.ring.kek_id)
             self.meter.add(KEYS_REWRAPPED, amount=done)
         return done
+
+    async def _destroy_again(self) -> None:
+        """Keys that a value came back for: their tombstones were sent by a process that had lost the partition."""
+        if undone := sorted(self.live.undone):
+            log.warning("%d keys had a value after their tombstone and are destroyed again", len(undone))
+            async with self.writing:
+                await self.writer.destroy(undone)
+            await self.live.catch_up()
 
     async def _write(self, records: Sequence[KeyRecord]) -> Sequence[Offset]:
         return await self.writer.write(records) if records else ()
@@ -182,17 +199,23 @@ class _Transactions:
     clock: Clock
 
     async def write(self, records: Sequence[KeyRecord]) -> Sequence[Offset]:
+        return await self._send([(each.key_id, KEY_RECORDS.encode(each)) for each in records])
+
+    async def destroy(self, key_ids: Sequence[KeyId]) -> None:
+        await self._send([(each, None) for each in key_ids])
+
+    async def _send(self, values: Sequence[tuple[KeyId, bytes | None]]) -> Sequence[Offset]:
         async with asyncio.timeout(_WRITE_S):
             await self.producer.begin_transaction()
             sent = [
                 await self.producer.send(
                     self.topic,
-                    KEY_RECORDS.encode(each),
-                    key=each.key_id.encode(),
+                    value,
+                    key=key_id.encode(),
                     partition=self.partition,
                     timestamp_ms=self.clock.now(),
                 )
-                for each in records
+                for key_id, value in values
             ]
             # Awaited first: aiokafka commits a transaction of which a batch was refused.
             offsets = [Offset((await each).offset) for each in sent]

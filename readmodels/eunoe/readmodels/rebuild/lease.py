@@ -1,22 +1,25 @@
 """One rebuild of a model at a time: a lease in Redis that ends by itself when its holder dies."""
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from eunoe.readmodels.rebuild.errors import AlreadyRebuilding
+from eunoe.runtime.redis.functions import FunctionLibrary, lua
 from eunoe.runtime.redis.prefix import Prefix
 
 LEASE_MS: Final = 4_000
 _RENEW_S: Final = 1.0
 _LOOK_S: Final = 0.2
-_KEEP: Final = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0"
-_END: Final = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
-"""Asked and done at one moment: a lease that has run out meanwhile may be somebody else's."""
+_FUNCTIONS: Final = FunctionLibrary(
+    "eunoe_lease", lua("eunoe.runtime.redis", "lease.lua"), {"renew": False, "release": False}
+).load()
 
 
 @asynccontextmanager
@@ -33,7 +36,7 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
         nonlocal lost
         while True:
             await asyncio.sleep(_RENEW_S)
-            if not await redis.eval(_KEEP, 1, key, token, str(LEASE_MS)):
+            if not await _renewed(redis, key, token):
                 lost = True
                 if holder is not None:
                     holder.cancel()
@@ -49,7 +52,17 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await redis.eval(_END, 1, key, token)
+        with contextlib.suppress(RedisError):  # without Redis it ends by itself
+            await _FUNCTIONS.call(redis, "release", (key,), (token,))
+
+
+async def _renewed(redis: Redis, key: str, token: str) -> bool:
+    """False too where Redis did not say so in time: the lease may be somebody else's by then."""
+    try:
+        async with asyncio.timeout(LEASE_MS / 1_000 - _RENEW_S):
+            return bool(await _FUNCTIONS.call(redis, "renew", (key,), (token, LEASE_MS)))
+    except (RedisError, OSError, TimeoutError):
+        return False
 
 
 async def _take(redis: Redis, prefix: Prefix, key: str, token: str) -> None:
