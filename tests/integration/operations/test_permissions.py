@@ -23,6 +23,7 @@ from eunoe.client.memory import Memory
 from eunoe.client.receipts import receipts_until
 from eunoe.operations.lag import measuring_lag
 from eunoe.operations.permissions import WRITES, Act, Agent, Kind, grants, principal_of
+from eunoe.operations.rebuilding import Wishes, rebuilding
 from eunoe.operations.store_permissions import rules
 from eunoe.runtime.brokers import SaslMechanism, SecurityProtocol, connecting
 from eunoe.runtime.errors import LoginRefused
@@ -276,6 +277,7 @@ async def test_a_whole_installation_works_with_a_user_for_each_role(
         await forgotten(as_agent(settings, address, Agent.OFFICER))
         async with measuring_lag(as_agent(settings, address, Agent.OPERATOR)) as meter:
             assert await meter.measure()
+        await rebuilt(as_agent(settings, address, Agent.OPERATOR))
         assert await redis_users.refused() == [], "what the work needs, the users may"
         await only_what_is_theirs(installation, lambda agent: as_agent(settings, address, agent).redis)
     assert "-secret" not in caplog.text
@@ -289,6 +291,16 @@ async def forgotten(settings: Settings) -> None:
             settings, officer.installation, TenantId("acme"), [asked.command_id], Stage.COMPACTED, 60.0
         )
     assert Stage.COMPACTED.value in [json.loads(each.body)["stage"] for each in found]
+
+
+async def rebuilt(settings: Settings) -> None:
+    """What the operator does: a model filled anew, switched to, taken back, and the other one removed."""
+    officer = replace(settings, principal=PrincipalName("dev-officer"))
+    async with rebuilding(officer, "history", lambda _: None) as at:
+        report = await at.rebuild(Wishes(patience=10.0))
+        assert {each.serving for each in report.switched} == {2}
+        await at.roll_back()
+        assert (await at.remove("kept")).keys > 0
 
 
 async def only_what_is_theirs(installation: Installation, url: Callable[[Agent], str]) -> None:
