@@ -4,7 +4,7 @@
 # EUNOE_<ROLE>_PASSWORD; on a cluster for every node. With an `aclfile`, ACL SAVE keeps the users over a restart.
 # Give the user `default` a password of its own, or switch it off, afterwards.
 set -eu
-redis-cli -e -u "$EUNOE_REDIS" <<END
+answers=$(redis-cli -u "$EUNOE_REDIS" <<END
 ACL SETUSER eunoe-producer reset on >$EUNOE_PRODUCER_PASSWORD resetchannels %R~eunoe:*:{p*}:keys:* %R~eunoe:*:{p*}:subjects:* %R~eunoe:*:{p*}:outcomes:* %RW~eunoe:*:{p*}:holders:* %R~eunoe:installation:* %R~eunoe:is-it-there -@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info +hset +hdel +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command
 ACL SETUSER eunoe-reader reset on >$EUNOE_READER_PASSWORD resetchannels %R~eunoe:*:{p*}:keys:* %R~eunoe:*:{p*}:subjects:* %R~eunoe:*:{p*}:outcomes:* %R~eunoe:*:{p*}:recall:* %R~eunoe:*:{p*}:history:* %RW~eunoe:*:{p*}:holders:* %R~eunoe:installation:* %R~eunoe:is-it-there -@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info +hset +hdel +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command
 ACL SETUSER eunoe-client reset on >$EUNOE_CLIENT_PASSWORD resetchannels %R~eunoe:*:{p*}:keys:* %R~eunoe:*:{p*}:subjects:* %R~eunoe:*:{p*}:outcomes:* %R~eunoe:*:{p*}:recall:* %R~eunoe:*:{p*}:review:* %R~eunoe:*:{p*}:history:* %RW~eunoe:*:{p*}:holders:* %R~eunoe:installation:* %R~eunoe:is-it-there -@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info +hset +hdel +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command
@@ -15,3 +15,9 @@ ACL SETUSER eunoe-shredder reset on >$EUNOE_SHREDDER_PASSWORD resetchannels %RW~
 ACL SETUSER eunoe-attester reset on >$EUNOE_ATTESTER_PASSWORD resetchannels %RW~eunoe:*:{p*}:attest:* %R~eunoe:*:{p*}:keys:* %R~eunoe:*:{p*}:subjects:* %R~eunoe:*:{p*}:outcomes:* %R~eunoe:*:{p*}:recall:* %R~eunoe:*:{p*}:review:* %R~eunoe:*:{p*}:history:* %R~eunoe:*:{p*}:ledger:g*:watermark %RW~eunoe:*:{p*}:holders:* %RW~eunoe:installation:* %R~eunoe:is-it-there -@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info +hset +hdel +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command +@write -@dangerous -function|delete -function|flush -function|restore +fcall +function|load +info +config|get +bgrewriteaof +bgsave
 ACL SETUSER eunoe-operator reset on >$EUNOE_OPERATOR_PASSWORD resetchannels %RW~eunoe:*:{p*}:keys:* %RW~eunoe:*:{p*}:subjects:* %RW~eunoe:*:{p*}:outcomes:* %RW~eunoe:*:{p*}:recall:* %RW~eunoe:*:{p*}:review:* %RW~eunoe:*:{p*}:history:* %R~eunoe:*:{p*}:ledger:* %R~eunoe:*:{p*}:shred:* %R~eunoe:*:{p*}:shred-letters:* %R~eunoe:*:{p*}:attest:* %RW~eunoe:*:{p*}:holders:* %R~eunoe:installation:* %R~eunoe:is-it-there -@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info +hset +hdel +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command +@write -@dangerous -function|delete -function|flush -function|restore +fcall +function|load +info +scan +config|get +memory|usage
 END
+)
+# redis-cli that reads commands ends with 0 whatever it was answered.
+if [ -z "$answers" ] || printf '%s\n' "$answers" | grep -qvx OK; then
+    printf '%s\n' "$answers" "Not every user was made; keep the user default until all were." >&2
+    exit 1
+fi

@@ -53,7 +53,8 @@ _ALL: Final = tuple(Topic)
 _HEADER: Final = """\
 #!/bin/sh
 # Made from the table in apps/eunoe/operations/permissions.py; a test compares. For an installation without a prefix.
-# Each role is a principal of the cluster. Run with EUNOE_KAFKA, as an administrator, with StandardAuthorizer.
+# Each role is a principal of the cluster. Run with EUNOE_KAFKA, as an administrator, with StandardAuthorizer; where it
+# asks for a login, EUNOE_KAFKA_ADMIN names the file with the administrator's client settings.
 set -e"""
 WRITES: Final = {
     Agent.PRODUCER: (Topic.EVENTS,),
@@ -130,5 +131,6 @@ def principal_of(settings: Settings, agent: Agent) -> str:
 
 def acl_file(settings: Settings) -> str:
     """``deploy/kafka/acls.sh``: one command for each grant, to be read and run by the cluster's administrator."""
-    commands = (grant.command('"$EUNOE_KAFKA"', principal_of(settings, grant.agent)) for grant in grants(settings))
+    where = '"$EUNOE_KAFKA" ${EUNOE_KAFKA_ADMIN:+--command-config "$EUNOE_KAFKA_ADMIN"}'
+    commands = (grant.command(where, principal_of(settings, grant.agent)) for grant in grants(settings))
     return "\n".join([_HEADER, *commands, ""])

@@ -72,7 +72,15 @@ _HEADER: Final = """\
 # EUNOE_<ROLE>_PASSWORD; on a cluster for every node. With an `aclfile`, ACL SAVE keeps the users over a restart.
 # Give the user `default` a password of its own, or switch it off, afterwards.
 set -eu
-redis-cli -e -u "$EUNOE_REDIS" <<END"""
+answers=$(redis-cli -u "$EUNOE_REDIS" <<END"""
+_FOOTER: Final = """\
+END
+)
+# redis-cli that reads commands ends with 0 whatever it was answered.
+if [ -z "$answers" ] || printf '%s\\n' "$answers" | grep -qvx OK; then
+    printf '%s\\n' "$answers" "Not every user was made; keep the user default until all were." >&2
+    exit 1
+fi"""
 
 
 def rules(agent: Agent) -> str:
@@ -89,7 +97,7 @@ def acl_lines(settings: Settings) -> Iterator[str]:
 
 def users_file(settings: Settings) -> str:
     """``deploy/redis/users.sh``: to be read and run by whoever administers Redis."""
-    return "\n".join([_HEADER, *acl_lines(settings), "END", ""])
+    return "\n".join([_HEADER, *acl_lines(settings), _FOOTER, ""])
 
 
 def _keys(agent: Agent) -> Iterator[str]:

@@ -63,6 +63,9 @@ def login_variables(where: Endpoints, environ: Mapping[str, str]) -> dict[str, s
 
 
 def without_credentials(url: str) -> str:
-    """``redis://user:secret@host:1/0`` as ``redis://host:1/0``."""
+    """``redis://user:secret@host:1/0?password=x`` as ``redis://host:1/0``: options may hold a password too."""
     scheme, separator, rest = url.partition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+    where = rest.partition("?")[0]
+    if "@" in rest and "@" not in where:  # in an option, or a password has a "?": nothing of it is sure to be none
+        return f"{scheme}{separator}…"
+    return f"{scheme}{separator}{where.rpartition('@')[2]}"

@@ -238,7 +238,7 @@ class MemoryProducer:
 
     async def restore(self, placed: Placed, restored: Restored, proof: Proof | None, asked: Asked) -> Sent:
         """The beginning of a record from an export; ``placed`` has its own text, names and end."""
-        placed, draft, hashed = await self._sealed(placed, asked)
+        placed, draft, hashed = await self._sealed(placed, asked, paced=False)
         command = RestoreMemory(
             tenant=placed.tenant,
             memory_id=draft.memory_id,
@@ -275,11 +275,12 @@ class MemoryProducer:
         checks.seconds("timeout", timeout)
         return await waited(self._outcomes, tenant, command_id, timeout)
 
-    async def _sealed(self, new: Proposal | Placed, asked: Asked) -> tuple[Placed, Draft, bytes]:
+    async def _sealed(self, new: Proposal | Placed, asked: Asked, *, paced: bool = True) -> tuple[Placed, Draft, bytes]:
+        """``paced``: whether it counts for the limits by the minute; moving a tenant here does not."""
         placed = self.place(new) if isinstance(new, Proposal) else new
         check_asked(asked)
         policy = self._policy()
-        if policy is not None:
+        if policy is not None and paced:
             self._pace.take(placed.tenant, policy.rates, self._clock.now())
         keys = await self._keys.tenant(placed.tenant)
         cipher = await self._cipher(placed, keys)

@@ -9,7 +9,8 @@ log = logging.getLogger(__name__)
 
 _CLOSE_S: Final = 2.0
 _GIVE_UP_S: Final = 60.0
-"""Above the request timeout, after which a client whose broker is away has closed by itself."""
+"""Above the request timeout, after which a consumer whose broker is away has closed by itself. A producer with records
+that it could not send waits for the broker for ever; cancelled then, it leaves its sender behind."""
 
 
 async def close_in_time(*closing: Coroutine[Any, Any, None]) -> None:
@@ -23,9 +24,11 @@ async def close_in_time(*closing: Coroutine[Any, Any, None]) -> None:
     tasks = [asyncio.ensure_future(each) for each in closing]
     for task in tasks:
         task.add_done_callback(_noted)
-    _, late = await asyncio.wait(tasks, timeout=_CLOSE_S)
-    if late:
-        asyncio.get_running_loop().call_later(_GIVE_UP_S, _give_up, late)
+    try:
+        await asyncio.wait(tasks, timeout=_CLOSE_S)
+    finally:
+        if late := [each for each in tasks if not each.done()]:
+            asyncio.get_running_loop().call_later(_GIVE_UP_S, _give_up, late)
 
 
 def _give_up(tasks: "Collection[asyncio.Future[None]]") -> None:

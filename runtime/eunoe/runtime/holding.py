@@ -58,9 +58,17 @@ def _key(log_id: LogId) -> str:
 
 async def holders(redis: Redis, log_id: LogId) -> tuple[Holder, ...]:
     """Everybody who said something and has not taken leave. Raises what Redis does."""
-    answer: Any = redis.hvals(_key(log_id))
-    found = [msgspec.json.decode(each, type=Holder) for each in await answer]
+    answer: Any = redis.hgetall(_key(log_id))
+    found = [_holder(name.decode("utf-8", "backslashreplace"), value) for name, value in (await answer).items()]
     return tuple(sorted(found, key=lambda each: each.holder))
+
+
+def _holder(name: str, value: bytes) -> Holder:
+    """What cannot be read was written by nobody who obeys: it holds nothing, and is silent until it is struck off."""
+    try:
+        return msgspec.json.decode(value, type=Holder)
+    except msgspec.MsgspecError:
+        return Holder(holder=name, held=(), first="", wraps="", control=_NEVER)
 
 
 async def strike_off(redis: Redis, log_id: LogId, gone: tuple[str, ...]) -> None:

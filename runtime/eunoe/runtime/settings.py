@@ -214,7 +214,7 @@ PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
 LOGIN_SETTINGS: Final = tuple(name for name in PARSERS if name.startswith("kafka_") and name != "kafka_log_dirs")
 """How to log in to Kafka."""
 
-_PATHS: Final = tuple(name for name, parse in PARSERS.items() if parse is read.path)
+_PATHS: Final = tuple(name for name, parse in PARSERS.items() if parse in (read.path, read.paths))
 
 Given = dict[str, tuple[str, str, Path | None]]
 """By setting: where it was given, its text, and the folder that its relative paths start from."""
@@ -223,7 +223,8 @@ Given = dict[str, tuple[str, str, Path | None]]
 def anchored(environ: Mapping[str, str]) -> Mapping[str, str]:
     """``environ`` for a process that runs in another folder: relative paths mean what they mean in this one."""
     named = {variable: environ[variable] for name in _PATHS if environ.get(variable := _variable(name))}
-    return {**environ, **{variable: str(read.path(text).absolute()) for variable, text in named.items()}}
+    whole = {variable: ",".join(str(each.absolute()) for each in read.paths(text)) for variable, text in named.items()}
+    return {**environ, **whole}
 
 
 def load_settings(environ: Mapping[str, str], config: Path | None = None, fallback: Path | None = None) -> Settings:
@@ -280,7 +281,9 @@ def _value(name: str, where: str, text: str, folder: Path | None, problems: list
     except ValueError as error:
         problems.append(SettingProblem(where, str(error)))
         return None
-    return folder / value if folder is not None and isinstance(value, Path) else value
+    if folder is None or name not in _PATHS:
+        return value
+    return folder / value if isinstance(value, Path) else tuple(folder / each for each in value)
 
 
 def _read_password(given: Given, values: dict[str, Any], problems: list[SettingProblem]) -> None:

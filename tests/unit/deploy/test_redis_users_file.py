@@ -1,6 +1,10 @@
 """The file of Redis users is the table of permissions."""
 
+import os
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from eunoe.operations.permissions import Agent
 from eunoe.operations.store_permissions import READS, WRITES, Model, rules, users_file
@@ -11,6 +15,23 @@ FILE = Path(__file__).resolve().parents[3] / "deploy" / "redis" / "users.sh"
 
 def test_the_file_is_the_table() -> None:
     assert FILE.read_text() == users_file(Settings())
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"), [("OK", 0), ("(error) ERR Unknown command or category name in ACL", 1), ("", 1)]
+)
+def test_a_user_that_was_refused_is_an_error_though_redis_cli_says_nothing(
+    tmp_path: Path, answer: str, code: int
+) -> None:
+    """A stand-in for redis-cli, which ends with 0 where it reads commands."""
+    each_line = f'while read -r line; do [ -z "{answer}" ] || echo "{answer}"; done'
+    (tmp_path / "redis-cli").write_text(f"#!/bin/sh\n{each_line}\n")
+    (tmp_path / "redis-cli").chmod(0o755)
+    passwords = {f"EUNOE_{agent.upper()}_PASSWORD": "secret" for agent in Agent}
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "EUNOE_REDIS": "redis://localhost"} | passwords
+    done = subprocess.run(["/bin/sh", str(FILE)], env=environ, capture_output=True, text=True, check=False, timeout=20)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert ("Not every user" in done.stderr) is (code == 1)
 
 
 def test_what_makes_the_system_safe_is_in_the_table() -> None:

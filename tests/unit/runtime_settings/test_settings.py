@@ -40,6 +40,8 @@ def test_what_up_left_need_not_be_there_but_a_named_file_must(tmp_path: Path) ->
 def test_a_process_in_another_folder_is_told_whole_paths() -> None:
     given = {"EUNOE_KEK_FILE": "new.kek", "EUNOE_KAFKA": "somewhere:9092", "EUNOE_SECRETS": "/etc/eunoe"}
     assert anchored(given) == given | {"EUNOE_KEK_FILE": str(Path.cwd() / "new.kek")}
+    several = anchored({"EUNOE_KAFKA_LOG_DIRS": "one, /two"})
+    assert several == {"EUNOE_KAFKA_LOG_DIRS": f"{Path.cwd() / 'one'},/two"}
 
 
 def test_paths_in_a_file_start_from_its_folder(tmp_path: Path) -> None:

@@ -69,3 +69,5 @@ def test_a_stack_that_does_not_answer_is_told_without_its_password(
 def test_credentials_are_left_out_of_a_url() -> None:
     assert without_credentials("redis://a:b@c@host:1/0") == "redis://host:1/0"
     assert without_credentials("redis://host:1/0") == "redis://host:1/0"
+    assert without_credentials("unix:///path?db=0&password=secret") == "unix:///path"
+    assert without_credentials("redis://a:se?cret@host:1/0") == "redis://…"

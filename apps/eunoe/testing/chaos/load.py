@@ -23,6 +23,8 @@ from eunoe.testing.chaos.producer import TENANTS
 from eunoe.testing.platform import Platform
 
 _STOP_S: Final = 90.0
+GO_ON: Final = "producers go on"
+_AGAIN_S: Final = 60.0
 _START_S: Final = 60.0
 _LEAVES_EVERY_S: Final = 20.0
 
@@ -82,6 +84,19 @@ class Producers:
             while not self.started():  # noqa: ASYNC110 - it happens in other processes
                 await asyncio.sleep(0.1)
 
+    async def still_write(self) -> list[Violation]:
+        """Once no fault is left, each gets a record written again; those that do not within a minute."""
+        before = {name: self._written(name) for name in self.running}
+        deadline = time.monotonic() + _AGAIN_S
+        while silent := [name for name, count in before.items() if self._written(name) == count]:
+            if time.monotonic() > deadline:
+                return [Violation(check=GO_ON, where=each, what="wrote nothing any more") for each in silent]
+            await asyncio.sleep(0.2)
+        return []
+
+    def _written(self, name: str) -> int:
+        return self._journal(name).read_text().count('"written"')
+
     async def stop(self) -> list[Violation]:
         """SIGTERM; returns when each has ended, with those that did not as they should."""
         for process in self.running.values():
@@ -95,7 +110,7 @@ class Producers:
                 code = None
             if code != 0:
                 said = "did not end" if code is None else f"ended with code {code}"
-                found.append(Violation(check="producers go on", where=name, what=f"{said}; see {name}.log"))
+                found.append(Violation(check=GO_ON, where=name, what=f"{said}; see {name}.log"))
         self.end()
         return found
 

@@ -23,7 +23,7 @@ from eunoe.testing.chaos.bad_records import BadRecords
 from eunoe.testing.chaos.checker import CHECKS, Violation, lost, violations
 from eunoe.testing.chaos.crew import ATTESTS, CREW, SURVIVOR, Crew
 from eunoe.testing.chaos.injecting import Injector
-from eunoe.testing.chaos.load import Journals, Officer, Producers, forgetting
+from eunoe.testing.chaos.load import GO_ON, Journals, Officer, Producers, forgetting
 from eunoe.testing.chaos.logged import Logged, read_log
 from eunoe.testing.chaos.plaintext import in_the_clear
 from eunoe.testing.chaos.report import Report, seen_of
@@ -103,6 +103,8 @@ class Run:
                     await injector.run(schedule(self.plan.seed, self.plan.length), loaded, loaded + self.plan.length)
                     await asyncio.sleep(max(0.0, loaded + self.plan.length - time.monotonic()))
                 self.telling("the load ends")
+                self.checks.append(GO_ON)
+                self.found += await producers.still_write()
                 self.found += await producers.stop()
                 caught_up = await self._caught_up(platform, crew)
             survivor, fresh, joins = await self._vitals(crew)

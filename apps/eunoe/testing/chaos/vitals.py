@@ -41,11 +41,13 @@ def vitals_of(worker: WorkerProcess) -> Vitals:
     """Raises OSError where it does not answer."""
     process = psutil.Process(worker.pid)
     found = _TASKS.search(worker.page("metrics"))
+    if found is None:
+        raise LookupError("the worker does not say how many tasks it has (eunoe_tasks)")
     return Vitals(
         rss=process.memory_info().rss,
         sockets=len(process.net_connections("inet")),
         threads=process.num_threads(),
-        tasks=int(float(found[1])) if found else 0,
+        tasks=int(float(found[1])),
     )
 
 

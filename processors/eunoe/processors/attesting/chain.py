@@ -14,13 +14,13 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import RECEIPTS
 from eunoe.schemas.ids import Offset, Partition, TenantId
 from eunoe.schemas.receipts import FIRST, ReceiptRecord, Stage, receipt_body, receipt_hash, signed_receipt_bytes
 from eunoe.schemas.topics import Topic
 
-_CLOSE_S: Final = 2.0
 _WRITE_S: Final = 40.0
 
 
@@ -101,10 +101,7 @@ async def holding_chain(
             chain.follow(record)
         yield chain
     finally:
-        closing = asyncio.ensure_future(producer.stop())
-        _, late = await asyncio.wait([closing], timeout=_CLOSE_S)  # a broker that is away must not hold up the lane
-        for task in late:
-            task.cancel()
+        await close_in_time(producer.stop())
 
 
 async def receipts(

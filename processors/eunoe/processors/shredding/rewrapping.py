@@ -31,6 +31,7 @@ from eunoe.crypto.keys import TenantKeys, open_key
 from eunoe.crypto.records import from_record, to_record
 from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import Clock
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.live_keys import LiveKeys, reading_live_keys
@@ -43,7 +44,6 @@ from eunoe.schemas.topics import Topic
 AT_ONCE: Final = 200
 """Keys in one transaction; tombstones wait for it."""
 _WRITE_S: Final = 40.0
-_CLOSE_S: Final = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -239,10 +239,7 @@ async def fencing_producer(
         await producer.start()
         yield producer
     finally:
-        closing = asyncio.ensure_future(producer.stop())
-        _, late = await asyncio.wait([closing], timeout=_CLOSE_S)  # a broker that is away must not hold up the lane
-        for task in late:
-            task.cancel()
+        await close_in_time(producer.stop())
 
 
 __all__ = ["Rewrapper", "Rewrapping", "behind", "fencing_producer", "tenant_key_of"]
