@@ -7,7 +7,7 @@ import click
 from eunoe.cli.options import Call, common, run, tenant_option
 from eunoe.cli.record_reference import RecordId
 from eunoe.cli.scope_options import Instant
-from eunoe.cli.showing import instant
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,7 +7,8 @@ import click
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import answered, perform
-from eunoe.cli.showing import instant, outcome_document, outcome_text
+from eunoe.cli.showing import outcome_document, outcome_text
+from eunoe.schemas.instants import instant
 from eunoe.schemas.receipts import WORDING
 
 if TYPE_CHECKING:

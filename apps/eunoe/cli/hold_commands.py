@@ -6,7 +6,7 @@ import click
 
 from eunoe.cli.options import Call, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import perform
-from eunoe.cli.showing import instant
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

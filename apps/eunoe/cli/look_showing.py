@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from eunoe.cli.showing import freshness_document, instant, record_document
+from eunoe.cli.showing import freshness_document, record_document
 from eunoe.cli.terminal import lines, visible
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from rich.table import Table

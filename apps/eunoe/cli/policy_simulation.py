@@ -8,7 +8,7 @@ import click
 
 from eunoe.cli.options import Call, common, run
 from eunoe.cli.read_commands import InstantType
-from eunoe.cli.showing import instant
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

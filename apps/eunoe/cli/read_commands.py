@@ -12,7 +12,6 @@ from eunoe.cli.scope_options import Instant, limits_of, scope_options
 from eunoe.cli.showing import (
     history_document,
     history_table,
-    instant,
     no_memory_document,
     no_memory_text,
     outcome_document,
@@ -21,6 +20,7 @@ from eunoe.cli.showing import (
     search_table,
 )
 from eunoe.cli.terminal import visible
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from eunoe.client.dead_letters import Letter

@@ -9,7 +9,8 @@ from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import NO_OUTCOME
 from eunoe.cli.record_reference import RecordId, Reference
-from eunoe.cli.showing import instant, outcome_document, outcome_text
+from eunoe.cli.showing import outcome_document, outcome_text
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from eunoe.client.memory import Memory

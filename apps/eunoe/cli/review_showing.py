@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from eunoe.cli.showing import instant
 from eunoe.cli.terminal import quoted, visible
 from eunoe.client.review_shown import Changed, Relation, ShownConflict, ShownQuarantined
 from eunoe.readmodels.review_items import Conflict
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

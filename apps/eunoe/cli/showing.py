@@ -1,12 +1,12 @@
 """How results look: as JSON documents, and as tables for people. Instants are RFC 3339 in UTC in both."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from eunoe.cli.terminal import lines, visible
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from eunoe.readmodels.history_reader import History
     from eunoe.readmodels.recall.result import Freshness, RecalledMemory, SearchResult
     from eunoe.schemas.outcomes import Outcome
-
-
-def instant(at: int | None) -> str | None:
-    """``2026-11-30T09:00:00.000Z``."""
-    if at is None:
-        return None
-    return datetime.fromtimestamp(at / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def outcome_document(outcome: "Outcome") -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eunoe.cli.options import Call, common, run
-from eunoe.cli.showing import instant
 from eunoe.cli.terminal import visible
+from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

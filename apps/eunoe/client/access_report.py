@@ -6,7 +6,6 @@ statement is signed in a form that has none.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from eunoe.readmodels.history import Stored
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.events import EventHeader, Fact
 from eunoe.schemas.ids import CommandId, LogId, MemoryId, Millis, Offset, Partition, PrincipalName, TenantId
+from eunoe.schemas.instants import instant
 from eunoe.schemas.traces import Trace
 
 NOT_INCLUDED: Final = (
@@ -214,10 +214,3 @@ def _said(header: EventHeader, fact: Fact) -> dict[str, Any]:
     kept = ("generation", "records", "due_at", "review_at", "action", "identity_check")
     named = {name: instant(value) if name.endswith("_at") else value for name, value in plain.items() if name in kept}
     return {"what": type(fact).__name__, "at": instant(header.decided_at), "by": header.principal, **named}
-
-
-def instant(at: int | None) -> str | None:
-    """RFC 3339 in UTC, to the millisecond."""
-    if at is None:
-        return None
-    return datetime.fromtimestamp(at / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

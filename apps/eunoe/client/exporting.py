@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from eunoe.client.access_report import Asked, access_report, instant
+from eunoe.client.access_report import Asked, access_report
 from eunoe.client.export_file import digest_of, fact_line, statements_of
 from eunoe.client.held import Held, HeldRecord, read_on
 from eunoe.client.held_texts import keys_passed, opened
@@ -28,6 +28,7 @@ from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
 from eunoe.schemas.commands import Draft, MemoryBody
 from eunoe.schemas.events import ExportRecorded, Reason, SubjectRef
 from eunoe.schemas.ids import MemoryId, PrincipalName, TenantId, new_id
+from eunoe.schemas.instants import instant
 from eunoe.schemas.outcomes import Outcome, Token
 from eunoe.schemas.traces import Trace
 

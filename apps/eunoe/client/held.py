@@ -89,7 +89,8 @@ class Held:
             self.closed.add(SubjectRef(subject=fact.subject, generation=fact.generation))
         if isinstance(fact, MemoryForgotten):
             self.forgotten.add(fact.memory_id)
-        if isinstance(fact, _ABOUT_PERSON) and fact.subject is not None and fact.subject == self.person:
+        everybody = isinstance(fact, ExportRecorded) and fact.subject is None  # theirs went out with all
+        if self.person is not None and isinstance(fact, _ABOUT_PERSON) and (everybody or fact.subject == self.person):
             self.about_person.append((event.header, fact))
         if isinstance(fact, MemoryAccepted | MemoryQuarantined):
             self._born(event.header, fact)

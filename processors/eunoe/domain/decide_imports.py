@@ -10,10 +10,12 @@ from typing import Final
 from eunoe.domain import admission, judging, retention
 from eunoe.domain.entries import SubjectState
 from eunoe.domain.identity import repeated, within_scope, writing_gate
-from eunoe.domain.known import Case, Refusal
+from eunoe.domain.known import Case, Opened, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
-from eunoe.schemas.commands import Draft, RestoreMemory
+from eunoe.schemas.commands import Command, Draft, RestoreMemory
 from eunoe.schemas.events import (
+    CommandDuplicate,
+    CommandRejected,
     ConflictRef,
     ConflictResolved,
     Fact,
@@ -24,11 +26,13 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    Origin,
     Reason,
     SubjectRef,
     SupersededRef,
 )
 from eunoe.schemas.ids import MemoryId, is_name
+from eunoe.schemas.instants import LAST
 from eunoe.schemas.restored import Restored
 from eunoe.schemas.values import Action, Confirmation, Lifecycle, Trust, Writing
 
@@ -59,6 +63,25 @@ def restore(case: Case, command: RestoreMemory) -> Fact | Refusal:
         or admission.fitting_key(case, draft)
         or _fitting(case, command, draft)
         or (_restored(case, command.restored, draft) if case.opened.proven else _waiting(case, draft))
+    )
+
+
+def origin_of(command: Command, opened: Opened, fact: Fact) -> Origin | None:
+    """Of a fact that was brought in as it was; what only waits for a person was said here and now."""
+    if not isinstance(command, RestoreMemory) or command.proof is None or not opened.proven:
+        return None
+    if isinstance(fact, CommandRejected | CommandDuplicate):
+        return None
+    restored = command.restored
+    return Origin(
+        log_id=command.proof.log_id,
+        signer=command.proof.signer,
+        decided_at=restored.at,
+        principal=restored.by,
+        event_id=restored.event_id,
+        command_id=restored.command_id,
+        policy_version=restored.policy_version,
+        policy_hash=restored.policy_hash,
     )
 
 
@@ -93,6 +116,8 @@ def _fitting(case: Case, command: RestoreMemory, draft: Draft) -> Refusal | None
         return objection
     if draft.expires_at <= case.now:
         return Refusal(reason=Reason.EXPIRY_PASSED, field="expires_at")
+    if draft.expires_at > LAST:
+        return Refusal(reason=Reason.EXPIRY_TOO_FAR, field="expires_at")
     return retention.fitting_bucket(draft, policy.kinds[draft.kind], key.bucket)
 
 
@@ -177,6 +202,9 @@ def _changed(case: Case, command: RestoreMemory) -> Fact | Refusal:
         return Refusal(reason=Reason.UNPROVEN_IMPORT, field="proof")
     if record is None:
         return Refusal(reason=Reason.NOT_FOUND, field="memory_id")
+    # A change is signed for the record of that log; one that came otherwise under its id has other words.
+    if command.proof is None or record.origin != command.proof.log_id:
+        return Refusal(reason=Reason.UNPROVEN_IMPORT, field="memory_id")
     if restored.version != record.version + 1:
         return Refusal(reason=Reason.VERSION_CONFLICT, current_version=record.version)
     step = _CHANGES.get(restored.what)
@@ -230,8 +258,14 @@ def _conflicts(case: Case, restored: Restored) -> tuple[ConflictRef, ...]:
 
 
 def _in_use(case: Case, ids: tuple[MemoryId, ...]) -> tuple[MemoryState, ...]:
-    """Those of ``ids`` that are in use here: only to them can it happen again."""
-    known = {each.memory_id: each for each in case.known.others if each.lifecycle is Lifecycle.ACTIVE}
+    """Those of ``ids`` that are in use here and came from there: only to them can it happen again."""
+    assert isinstance(case.opened.command, RestoreMemory)
+    proof = case.opened.command.proof
+    known = {
+        each.memory_id: each
+        for each in case.known.others
+        if each.lifecycle is Lifecycle.ACTIVE and proof is not None and each.origin == proof.log_id
+    }
     return tuple(known[each] for each in ids if each in known)
 
 

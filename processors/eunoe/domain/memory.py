@@ -45,7 +45,7 @@ from eunoe.schemas.events import (
     MemoryRetracted,
     SubjectRef,
 )
-from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
+from eunoe.schemas.ids import AgentId, KeyId, LogId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Review, Sensitivity, Trust, Visibility
 
 
@@ -120,6 +120,7 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     ``supersedes`` is what a quarantined correction would replace when promoted; None once it has. ``content_hash`` and
     ``claim_ref`` are keyed: what contradicts what is told without opening anything. ``said_at``: when it was observed,
     or else decided. ``reviewable_at``: the end of its waiting period. ``sensitivity``: who may judge or replace it.
+    ``origin``: the log that it was brought in from as it was there, by a signature that the policy trusts.
     """
 
     memory_id: MemoryId
@@ -148,6 +149,7 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     conflict_policy: ConflictPolicy = ConflictPolicy.POLICY_DECIDES
     reviewable_at: Millis = Millis(0)
     sensitivity: Sensitivity = Sensitivity.RESTRICTED
+    origin: LogId | None = None
 
 
 class ImpossibleFact(Exception):
@@ -256,6 +258,7 @@ def _born(state: MemoryState | None, header: EventHeader, fact: MemoryAccepted |
         conflict_policy=draft.conflict_policy,
         reviewable_at=fact.reviewable_at if isinstance(fact, MemoryQuarantined) else Millis(0),
         sensitivity=draft.sensitivity,
+        origin=None if header.origin is None else header.origin.log_id,
     )
 
 

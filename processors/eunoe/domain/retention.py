@@ -10,14 +10,13 @@ from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import Bucket, Millis, is_uuid
+from eunoe.schemas.instants import LAST
 from eunoe.schemas.policy import KindRule, Policy
 
 _DAY_MS: Final = 86_400_000
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = Millis(253_402_300_799_999)
-"""The end of the year 9999: a later instant has no month of four digits."""
 
 
 def month_of(at: Millis) -> Bucket:
@@ -43,7 +42,7 @@ def expiry(draft: Draft, rule: KindRule, now: Millis, tolerance: int) -> Refusal
         return Refusal(reason=Reason.INVALID_FIELD, field="ttl")
     if at <= now:
         return Refusal(reason=Reason.EXPIRY_PASSED, field="expires_at")
-    if (at - now if ttl is None else ttl) > rule.ttl_max or at > _LAST:
+    if (at - now if ttl is None else ttl) > rule.ttl_max or at > LAST:
         return Refusal(reason=Reason.EXPIRY_TOO_FAR, field="expires_at" if ttl is None else "ttl")
     if ttl is not None and abs(at - now - ttl) > tolerance:
         return Refusal(reason=Reason.EXPIRY_SKEWED, field="expires_at")
@@ -71,7 +70,7 @@ def issuable(bucket: Bucket, now: Millis, policy: Policy) -> Refusal | None:
     if bucket < month_of(now):
         return Refusal(reason=Reason.EXPIRY_PASSED, field="bucket")
     longest = max((rule.ttl_max for rule in policy.kinds.values()), default=0)
-    if bucket > month_of(min(_LAST, Millis(now + longest + policy.expiry_tolerance))):
+    if bucket > month_of(Millis(min(LAST, now + longest + policy.expiry_tolerance))):
         return Refusal(reason=Reason.EXPIRY_TOO_FAR, field="bucket")
     return None
 

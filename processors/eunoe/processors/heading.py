@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
+from eunoe.domain.decide_imports import origin_of
 from eunoe.domain.known import Opened
 from eunoe.processors.receiving import Received
 from eunoe.schemas.commands import (
-    Command,
     ConfirmMemory,
     ForgetMemory,
     ForgetSubject,
@@ -15,16 +15,13 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RecordExport,
     RejectMemory,
-    RestoreMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.events import (
     Authorization,
-    CommandDuplicate,
     CommandRejected,
     EventHeader,
     Fact,
-    Origin,
 )
 from eunoe.schemas.ids import EventId, Millis, Offset, derived_id
 from eunoe.schemas.policy import Policy
@@ -67,26 +64,7 @@ def header_of(received: Received, opened: Opened, fact: Fact, rules: InForce, no
         idempotency=getattr(received.command, "idempotency", None),
         payload_digest=None if opened.digests is None else opened.digests.payload,
         authorization=_authorization(received) if signed else None,
-        origin=_origin(received.command, opened, fact),
-    )
-
-
-def _origin(command: Command, opened: Opened, fact: Fact) -> Origin | None:
-    """Of a fact that was brought in as it was; what only waits for a person was said here and now."""
-    if not isinstance(command, RestoreMemory) or command.proof is None or not opened.proven:
-        return None
-    if isinstance(fact, CommandRejected | CommandDuplicate):
-        return None
-    restored = command.restored
-    return Origin(
-        log_id=command.proof.log_id,
-        signer=command.proof.signer,
-        decided_at=restored.at,
-        principal=restored.by,
-        event_id=restored.event_id,
-        command_id=restored.command_id,
-        policy_version=restored.policy_version,
-        policy_hash=restored.policy_hash,
+        origin=origin_of(received.command, opened, fact),
     )
 
 

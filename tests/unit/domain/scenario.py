@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from eunoe.domain.decide import decide
+from eunoe.domain.decide_imports import origin_of
 from eunoe.domain.entries import (
     Entry,
     LedgerKey,
@@ -191,7 +192,9 @@ class Scenario:
         assert not missing(entries)
 
     def _keep(self, opened: Opened, fact: Fact, entries: dict[LedgerKey, Entry | None]) -> None:
-        event = Event(header=self._header(opened), fact=fact)
+        event = Event(
+            header=structs.replace(self._header(opened), origin=origin_of(opened.command, opened, fact)), fact=fact
+        )
         assert folds(event, entries) == (), "folding needs more than the command had wanted"
         self.store |= {key: encode_entry(entry) for key, entry in fold(entries, event).items()}
         self.events.append(event)

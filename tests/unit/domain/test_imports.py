@@ -1,6 +1,6 @@
 """What becomes of a fact that another installation exported: as it was, waiting for a person, or refused."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -18,9 +18,9 @@ from eunoe.schemas.events import (
     MemoryRetracted,
     Reason,
 )
-from eunoe.schemas.ids import CommandId, EventId, KeyId, Millis, PrincipalName
-from eunoe.schemas.restored import Restored
-from eunoe.schemas.values import Confirmation, Lifecycle, Trust, Writing
+from eunoe.schemas.ids import CommandId, EventId, KeyId, LogId, Millis, PrincipalName, SecretId
+from eunoe.schemas.restored import Proof, Restored
+from eunoe.schemas.values import Confirmation, Lifecycle, SourceKind, Trust, Writing
 from unit.domain.samples import (
     ACME,
     AGENT,
@@ -39,6 +39,8 @@ from unit.domain.samples import (
     remember,
 )
 from unit.domain.scenario import Refused, Scenario, replayed
+
+THERE: Final = Proof(log_id=LogId("there"), signer=SecretId("signer"), signature=b"s" * 64)
 
 
 def restored(what: type, version: int = 1, **over: Any) -> Restored:
@@ -63,13 +65,18 @@ def begins(name: str, key: KeyId, what: type = MemoryAccepted, **over: Any) -> R
         memory_id=memory(name),
         draft=draft(name, key),
         restored=restored(what, **over),
+        proof=THERE,
         idempotency=once(),
     )
 
 
 def changes(name: str, what: type, version: int, **over: Any) -> RestoreMemory:
     return RestoreMemory(
-        tenant=ACME, memory_id=memory(name), restored=restored(what, version, **over), idempotency=once()
+        tenant=ACME,
+        memory_id=memory(name),
+        restored=restored(what, version, **over),
+        proof=THERE,
+        idempotency=once(),
     )
 
 
@@ -146,6 +153,35 @@ def test_what_nobody_vouches_for_waits_untrusted_with_the_time_of_now_whatever_i
     assert fact.reasons[0] is Reason.UNPROVEN_IMPORT
     scenario.unchecked = len(scenario.events)
     scenario.when(changes("tea", MemoryPromoted, 2)).then(Refused(reason=Reason.UNPROVEN_IMPORT, field="proof"))
+
+
+def test_a_signed_change_is_of_the_record_that_was_signed_and_of_no_other_under_its_id() -> None:
+    """Else words that nobody vouched for would be put into use by a signature that is about other words."""
+    for altered in (begins, lambda name, key: remember(draft(name, key, source_kind=SourceKind.THIRD_PARTY))):
+        scenario, key = opened()
+        scenario.when(altered("tea", key))
+        assert scenario.record(memory("tea")).lifecycle is Lifecycle.QUARANTINED
+        scenario.unchecked = len(scenario.events)
+        scenario.when(begins("tea", key), proven=True).then(Refused(reason=Reason.VERSION_CONFLICT, current_version=1))
+        for change in (changes("tea", MemoryPromoted, 2), changes("tea", MemoryConfirmed, 2)):
+            scenario.when(change, proven=True).then(Refused(reason=Reason.UNPROVEN_IMPORT, field="memory_id"))
+        consistent(scenario)
+
+
+def test_nothing_gives_way_to_it_but_what_came_from_there_too() -> None:
+    scenario, key = opened()
+    scenario.given(remember(draft("tea", key)))
+    scenario.given(begins("milk", key, superseded=(memory("tea"),)), proven=True)
+    assert scenario.record(memory("tea")).lifecycle is Lifecycle.ACTIVE
+
+
+def test_an_end_that_no_calendar_has_is_refused() -> None:
+    scenario, key = opened()
+    tea = begins("tea", key)
+    assert tea.draft is not None
+    late = replace(tea, draft=replace(tea.draft, expires_at=Millis(253_402_300_800_000)))
+    for proven in (True, False):
+        scenario.when(late, proven=proven).then(Refused(reason=Reason.EXPIRY_TOO_FAR, field="expires_at"))
 
 
 @pytest.mark.parametrize("proven", [True, False])
