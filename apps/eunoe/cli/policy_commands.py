@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eunoe.cli.options import Call, common, run
+from eunoe.cli.policy_agreement import agree, agreed_in, enough_agreed
 from eunoe.cli.policy_reevaluation import reevaluate
 from eunoe.cli.policy_simulation import simulate
 from eunoe.cli.policy_tables import effective, effective_text
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
     from eunoe.runtime.control import ControlFollower
     from eunoe.runtime.control_state import ControlState
     from eunoe.runtime.settings import Settings
+    from eunoe.schemas.control import Approval
     from eunoe.schemas.ids import Offset
     from eunoe.schemas.policy import Policy
 
-_file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_file = click.argument("file", type=_FILE)
 
 
 @click.group()
@@ -25,6 +28,7 @@ def policy() -> None:
     """The policy that decides every write."""
 
 
+policy.add_command(agree)
 policy.add_command(simulate)
 policy.add_command(reevaluate)
 
@@ -55,19 +59,22 @@ def check(call: Call, file: Path, other_detectors: bool) -> None:
 @policy.command()
 @_file
 @click.option("--reason", help="Why, for the log.")
+@click.option("--agreed", multiple=True, type=_FILE, metavar="FILE", help="What `eunoe policy agree` printed.")
 @_elsewhere
 @common
-def apply(call: Call, file: Path, reason: str | None, other_detectors: bool) -> None:
+def apply(call: Call, file: Path, reason: str | None, agreed: tuple[Path, ...], other_detectors: bool) -> None:
     """Publish FILE, signed with the installation's control key, in place of the policy in force now.
 
     Needs the right to operate on every tenant under the policy in force, whatever FILE grants; the first policy of an
-    installation needs the key alone. Its version must be above that in force. The file that is in force already is not
-    published again.
+    installation needs the key alone. One that changes who may destroy, or what that takes, needs two people, where the
+    policy in force asks for two: see `eunoe policy agree`. Its version must be above that in force. The file that is in
+    force already is not published again.
     """
     body = file.read_bytes()
     read = _read(file, body)
     _check_gaps(read, other_detectors)
-    offset, published = run(_apply(call.settings(), read, body, reason))
+    given = tuple(agreed_in(each) for each in agreed)
+    offset, published = run(_apply(call.settings(), read, body, reason, given))
     said = "is in force" if published else "is in force already; nothing was published. It is"
     call.show(
         {**_document(read), "control_offset": offset, "published": published},
@@ -135,7 +142,9 @@ def _check_right(follower: "ControlFollower", settings: "Settings") -> None:
         raise click.ClickException(said) from None
 
 
-async def _apply(settings: "Settings", new: "Policy", body: bytes, reason: str | None) -> "tuple[Offset, bool]":
+async def _apply(
+    settings: "Settings", new: "Policy", body: bytes, reason: str | None, given: "tuple[Approval, ...]"
+) -> "tuple[Offset, bool]":
     """From which control offset it is in force, and whether this call put it there."""
     from eunoe.runtime.clock import SystemClock
     from eunoe.runtime.control import following_control, publish_control
@@ -154,6 +163,7 @@ async def _apply(settings: "Settings", new: "Policy", body: bytes, reason: str |
             return follower.state.in_force(POLICY), False
         if follower.state.policy is not None:
             _check_right(follower, settings)
+        approvals = enough_agreed(settings, follower.state, installation, body, new, given)
         state = await publish_control(
             settings.brokers,
             follower,
@@ -164,5 +174,6 @@ async def _apply(settings: "Settings", new: "Policy", body: bytes, reason: str |
             body=body,
             reason=reason,
             by=settings.principal,
+            approvals=approvals,
         )
         return state.in_force(POLICY), True

@@ -24,16 +24,16 @@ from eunoe.readmodels.rebuild.errors import AlreadyRebuilding
 from eunoe.readmodels.rebuild.lease import leased
 from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.recall.keys import MODEL as RECALL
+from eunoe.runtime.agreement import owner_of, owners_of
 from eunoe.runtime.control import publish_control
 from eunoe.runtime.holding import Holder, holders, strike_off
-from eunoe.runtime.kek_rotation import check_agreed, check_step, owner_of, owners_of
-from eunoe.runtime.principals import control_signer, secrets_of
+from eunoe.runtime.kek_rotation import approved_by, check_agreed, check_step
+from eunoe.runtime.principals import approval, control_signer
 from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
-from eunoe.schemas.control import KEK, Approval, KekRotation, RotationStage, signed_approval_bytes
+from eunoe.schemas.control import KEK, Approval, KekRotation, RotationStage
 from eunoe.schemas.ids import Partition, PrincipalName, new_id
-from eunoe.schemas.values import Algorithm
 from eunoe.worker.foundation import Foundation, open_foundation
 
 _LOOK_S: Final = 0.3
@@ -152,13 +152,13 @@ class KeyRotation:
         await self._renew_indexes(step)
         renewed = sum((await index_keys(self.foundation.redis, self.foundation.installation)).values())
         await self._acknowledged(lambda each: _starts_with_another(each, step.wraps))
-        approvals = self._with_mine(step)
-        if self.wishes.attested is None:
-            raise RotationRefused('say what becomes of every copy of the old key: --attest "…"')
         step = replace(
-            step, approvals=approvals, holders=len(holding), without=tuple(sorted({*step.without, *self.wishes.gone})),
-            index_keys=renewed, attested=self.wishes.attested,
-        )  # fmt: skip
+            step,
+            approvals=self._with_mine(step),
+            holders=len(holding),
+            without=tuple(sorted({*step.without, *self.wishes.gone})),
+            index_keys=renewed,
+        )
         try:
             check_agreed(step, self.foundation.control.state.policy, self.foundation.installation.log_id)
         except ValueError as missing:
@@ -170,9 +170,8 @@ class KeyRotation:
         await self._acknowledged(lambda each: _still_holds(each, step.retires))
         done: Destroyed = destroy_kek(self.settings, step.retires)
         self.telling(done.what)
-        attested = f"{done.what}; {step.attested}" if step.attested else done.what
         return await self._publish(
-            replace(step, stage=RotationStage.DESTROYED, evidence=done.evidence, attested=attested)
+            replace(step, stage=RotationStage.DESTROYED, evidence=done.evidence, attested=done.what)
         )
 
     async def _nothing_behind(self, step: KekRotation) -> KeysInUse:
@@ -263,20 +262,17 @@ class KeyRotation:
 
     def _with_mine(self, step: KekRotation) -> tuple[Approval, ...]:
         """The approvals so far and the caller's, where one of another owner is not there yet."""
-        base, principal = self.foundation, self._principal
-        now = base.clock.now()
-        signed = signed_approval_bytes(step, principal, now, base.installation.log_id)
-        secrets = [each for each in secrets_of(self.settings, principal) if each.algorithm.value == Algorithm.ED25519]
-        if not secrets:
-            raise RotationRefused(f"{principal} has no signing secret, and destroying a key needs a person's signature")
-        mine = Approval(principal=principal, secret_id=secrets[0].secret_id, at=now, signature=secrets[0].sign(signed))
-        policy = base.control.state.policy
+        base = self.foundation
+        if self.wishes.attested is None:
+            raise RotationRefused('say what becomes of every copy of the old key: --attest "…"')
+        signed, policy = approved_by(step, base.installation.log_id), base.control.state.policy
         try:
-            owner = owner_of(mine, step, policy, base.installation.log_id)
+            mine = approval(self.settings, self._principal, base.clock.now(), signed, self.wishes.attested)
+            owner = owner_of(mine, signed, policy)
         except ValueError as refused:
             raise RotationRefused(str(refused)) from None
-        holding = [each for each in step.approvals if owners_of((each,), step, policy, base.installation.log_id)]
-        known = owners_of(holding, step, policy, base.installation.log_id)
+        holding = [each for each in step.approvals if owners_of((each,), signed, policy)]
+        known = owners_of(holding, signed, policy)
         return tuple(holding) if owner in known else (*holding, mine)
 
     @property

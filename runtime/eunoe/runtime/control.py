@@ -18,7 +18,7 @@ from eunoe.runtime.errors import ControlRefused, NotASigner, StaleControl
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.setting_values import ControlSigner
 from eunoe.schemas.codec import CONTROL_RECORDS
-from eunoe.schemas.control import ControlRecord, signed_control_bytes
+from eunoe.schemas.control import Approval, ControlRecord, signed_control_bytes
 from eunoe.schemas.errors import SchemaError
 from eunoe.schemas.ids import Offset, PrincipalName
 from eunoe.schemas.topics import Topic
@@ -148,6 +148,7 @@ async def publish_control(
     body: bytes,
     reason: str | None = None,
     by: PrincipalName | None = None,
+    approvals: tuple[Approval, ...] = (),
 ) -> ControlState:
     """Put ``body`` in force under ``name``, against what ``follower`` says is in force now; the state with it in force.
 
@@ -165,6 +166,7 @@ async def publish_control(
         signer=signer.secret_id,
         signature=b"",
         by=by,
+        approvals=approvals,
     )
     signature = signer.sign(signed_control_bytes(record, installation.log_id))
     fields = {each: getattr(record, each) for each in ControlRecord.__struct_fields__}

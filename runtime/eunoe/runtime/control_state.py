@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from eunoe.crypto.signatures import Ed25519Verifier
+from eunoe.runtime.agreement import missing_for_policy
 from eunoe.runtime.kek_rotation import check_step
 from eunoe.runtime.setting_values import ControlSigner
 from eunoe.schemas.control import (
@@ -118,7 +119,10 @@ def after(
 
 def _adopt(state: ControlState, record: ControlRecord, log_id: LogId) -> ControlState:
     if record.name == POLICY:
-        return replace(state, policy=read_policy(record.body, "the policy on memory-control"))
+        policy = read_policy(record.body, "the policy on memory-control")
+        if missing := missing_for_policy(record.approvals, record.body, record.replaces, state.policy, policy, log_id):
+            raise ValueError(missing)
+        return replace(state, policy=policy)
     if record.name == KEK:
         step = msgspec.json.decode(record.body, type=KekRotation)
         check_step(state.rotation, step, state.policy, log_id, state.destroyed)

@@ -3,18 +3,14 @@
 Every process checks each step as it reads it: the policy in force says how many people a destruction takes.
 """
 
-import base64
-import contextlib
-from collections.abc import Iterable
 from typing import Final
 
 from eunoe.crypto.kek import is_kek_id
 from eunoe.crypto.kek_ring import KekRing
-from eunoe.crypto.signatures import Ed25519Verifier
-from eunoe.schemas.control import Approval, KekRotation, RotationStage, signed_approval_bytes
+from eunoe.runtime.agreement import SignedBytes, owners_of
+from eunoe.schemas.control import KekRotation, RotationStage, signed_destruction_bytes
 from eunoe.schemas.ids import LogId
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.values import Action, Algorithm, PrincipalKind
 
 _BEFORE: Final = {
     RotationStage.FENCED: (RotationStage.WRAPPING, RotationStage.FENCED),
@@ -45,41 +41,24 @@ def check_step(
         raise ValueError("the fence does not move")
     if step.stage is RotationStage.DESTROYING:
         check_agreed(step, policy, log_id)
-    if step.stage is RotationStage.DESTROYED and not (step.evidence and step.attested):
-        raise ValueError("it must name who says that the key is destroyed, and what")
+    if step.stage is RotationStage.DESTROYED:
+        if not (step.evidence and step.attested):
+            raise ValueError("it must name who says that the key is destroyed, and what")
+        if step.approvals != before.approvals:
+            raise ValueError("those who agreed stay the same")
 
 
 def check_agreed(step: KekRotation, policy: Policy | None, log_id: LogId) -> None:
     """Raises ValueError unless enough people agreed that the old KEK be destroyed."""
-    owners = owners_of(step.approvals, step, policy, log_id)
+    owners = owners_of(step.approvals, approved_by(step, log_id), policy)
     needed = 1 if policy is not None and not policy.erasure.two_people else 2
     if len(owners) < needed:
         raise ValueError(f"destroying a KEK takes {needed} people of different owners; agreed: {len(owners)}")
 
 
-def owners_of(approvals: Iterable[Approval], step: KekRotation, policy: Policy | None, log_id: LogId) -> frozenset[str]:
-    """The owners of those whose approval holds under the policy: it may have changed since they gave it."""
-    found = set()
-    for each in approvals:
-        with contextlib.suppress(ValueError):
-            found.add(owner_of(each, step, policy, log_id))
-    return frozenset(found)
-
-
-def owner_of(approval: Approval, step: KekRotation, policy: Policy | None, log_id: LogId) -> str:
-    """The owner of a human who may erase in every tenant, and signed. Raises ValueError where it is none."""
-    rule = None if policy is None else policy.principals.get(approval.principal)
-    if rule is None or rule.kind is not PrincipalKind.HUMAN:
-        raise ValueError(f"{approval.principal} is no person that the policy knows")
-    if Action.ERASE not in rule.actions or rule.tenants is not None:
-        raise ValueError(f"{approval.principal} may not erase in every tenant")
-    signed = signed_approval_bytes(step, approval.principal, approval.at, log_id)
-    for ref in rule.secrets:
-        if ref.secret_id == approval.secret_id and ref.algorithm is Algorithm.ED25519:
-            if Ed25519Verifier(base64.b64decode(ref.reference), ref.secret_id).verify(signed, approval.signature):
-                return rule.owner
-            break
-    raise ValueError(f"the signature of {approval.principal} does not fit")
+def approved_by(step: KekRotation, log_id: LogId) -> SignedBytes:
+    """What the approvals of this destruction are signatures of."""
+    return lambda approval: signed_destruction_bytes(step, approval, log_id)
 
 
 def obey(ring: KekRing, rotation: KekRotation | None) -> None:

@@ -11,14 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from eunoe.crypto.errors import SecretUnusable
 from eunoe.crypto.kek import create_key_file
 from eunoe.crypto.secrets import read_secret_file, resolve_secrets, secret_line
 from eunoe.crypto.signatures import Algorithm as MacAlgorithm
 from eunoe.crypto.signatures import Ed25519Signer, Ed25519Verifier, Secret, Verifier, new_secret_bytes
+from eunoe.runtime.agreement import SignedBytes
 from eunoe.runtime.setting_values import ControlSigner
 from eunoe.runtime.settings import Settings
-from eunoe.schemas.ids import PrincipalName, SecretId
+from eunoe.schemas.control import Approval
+from eunoe.schemas.ids import Millis, PrincipalName, SecretId
 from eunoe.schemas.policy import Policy, SecretRef
 from eunoe.schemas.policy_file import development_policy_text, read_policy
 from eunoe.schemas.values import Algorithm
@@ -73,6 +77,17 @@ def secrets_of(settings: Settings, principal: PrincipalName) -> tuple[Secret, ..
             f"secret of {principal}", 0, "name its file in EUNOE_SECRET_FILE, or the folder in EUNOE_SECRETS"
         )
     return read_secret_file(settings.secrets / f"{principal}.secret")
+
+
+def approval(
+    settings: Settings, principal: PrincipalName, now: Millis, signed: SignedBytes, said: str = ""
+) -> Approval:
+    """That ``principal`` agrees, under its own signature. Raises ValueError where it has no signing secret."""
+    blank = Approval(principal=principal, secret_id=SecretId(""), at=now, signature=b"", said=said)
+    for secret in secrets_of(settings, principal):
+        if isinstance(secret, Ed25519Signer):
+            return replace(blank, secret_id=secret.secret_id, signature=secret.sign(signed(blank)))
+    raise ValueError(f"{principal} has no signing secret, and agreeing to this takes a person's signature")
 
 
 def control_signer(path: Path) -> Ed25519Signer:

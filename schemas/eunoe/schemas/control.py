@@ -62,12 +62,16 @@ class RotationStage(StrEnum):
 
 
 class Approval(Struct, frozen=True, kw_only=True):
-    """A person agrees that a KEK be destroyed: signed with the secret that the policy knows them by."""
+    """A person agrees that a KEK be destroyed, or to a policy: signed with the secret that the policy knows them by.
+
+    ``said``: of a KEK, what becomes of every copy of it.
+    """
 
     principal: PrincipalName
     secret_id: SecretId
     at: Millis
     signature: bytes
+    said: str = ""
 
 
 class KekRotation(Struct, frozen=True, kw_only=True):
@@ -76,7 +80,8 @@ class KekRotation(Struct, frozen=True, kw_only=True):
     ``receipts``: the last erasure receipt before anything was wrapped anew (0: none). ``fence``: where ``memory-keys``
     ended when nothing was left under the old one. ``holders``: processes that acknowledged the fence; ``without``:
     those that were silent, which an operator says are gone. ``index_keys``: of ``recall``, all under the new one.
-    ``evidence`` and ``attested``: who says that the old one is destroyed, and what. ``by`` as in `Switch`.
+    ``evidence`` and ``attested``: who says that the old one is destroyed, and what its provider said. What the people
+    said who agreed is in their `approvals`, under their signatures. ``by`` as in `Switch`.
     """
 
     rotation: str
@@ -95,11 +100,23 @@ class KekRotation(Struct, frozen=True, kw_only=True):
     by: PrincipalName | None = None
 
 
-def signed_approval_bytes(rotation: KekRotation, principal: PrincipalName, at: Millis, log_id: LogId) -> bytes:
-    """What an `Approval` covers: this rotation of this installation, and which key is destroyed."""
+def signed_destruction_bytes(rotation: KekRotation, approval: Approval, log_id: LogId) -> bytes:
+    """What an `Approval` of a destruction covers: this rotation of this installation, which key, and what is said."""
     return canonical(
-        "eunoe/kek-destruction/1", log_id, rotation.rotation, rotation.retires, rotation.wraps, principal, at
+        "eunoe/kek-destruction/2",
+        log_id,
+        rotation.rotation,
+        rotation.retires,
+        rotation.wraps,
+        approval.principal,
+        approval.at,
+        approval.said,
     )
+
+
+def signed_policy_bytes(body: bytes, replaces: Offset, approval: Approval, log_id: LogId) -> bytes:
+    """What an `Approval` of a policy covers: this file, in the place of that one, in this installation."""
+    return canonical("eunoe/policy-change/1", log_id, body, replaces, approval.principal, approval.at, approval.said)
 
 
 class ControlRecord(Struct, frozen=True, kw_only=True):
@@ -107,7 +124,8 @@ class ControlRecord(Struct, frozen=True, kw_only=True):
 
     ``replaces`` is the control offset of the record it was made against (-1 for the first): a stale one is ignored.
 
-    ``body`` is the policy file's bytes, or a `Switch`, `GenerationChange` or `KekRotation` as JSON.
+    ``body`` is the policy file's bytes, or a `Switch`, `GenerationChange` or `KekRotation` as JSON. ``approvals``: of
+    the people who agreed to a policy, where the one before asks for them; each has a signature of its own.
     """
 
     name: str
@@ -118,6 +136,7 @@ class ControlRecord(Struct, frozen=True, kw_only=True):
     signer: SecretId
     signature: bytes
     by: PrincipalName | None = None
+    approvals: tuple[Approval, ...] = ()
 
 
 def signed_control_bytes(record: ControlRecord, log_id: LogId) -> bytes:

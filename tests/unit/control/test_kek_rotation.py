@@ -7,9 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from eunoe.crypto.signatures import Ed25519Signer
-from eunoe.runtime.kek_rotation import check_step, owner_of
+from eunoe.runtime.agreement import owner_of
+from eunoe.runtime.kek_rotation import approved_by, check_step
 from eunoe.runtime.principals import sample_development_policy
-from eunoe.schemas.control import Approval, KekRotation, RotationStage, signed_approval_bytes
+from eunoe.schemas.control import Approval, KekRotation, RotationStage
 from eunoe.schemas.ids import LogId, Millis, PrincipalName, SecretId
 from eunoe.schemas.policy import Policy, SecretRef
 from eunoe.schemas.values import Algorithm
@@ -34,11 +35,11 @@ def policy(two_people: bool = True, omars_owner: str = "audit") -> Policy:
 
 
 def agreed(name: str, step: KekRotation = FENCED) -> Approval:
-    signed = signed_approval_bytes(step, PrincipalName(name), Millis(5), LOG)
     signer = SIGNERS[name]
-    return Approval(
-        principal=PrincipalName(name), secret_id=signer.secret_id, at=Millis(5), signature=signer.sign(signed)
+    blank = Approval(
+        principal=PrincipalName(name), secret_id=signer.secret_id, at=Millis(5), signature=b"", said="no copy"
     )
+    return replace(blank, signature=signer.sign(approved_by(step, LOG)(blank)))
 
 
 def destroying(*approvals: Approval) -> KekRotation:
@@ -57,6 +58,8 @@ def test_the_steps_follow_each_other() -> None:
     check_step(done, back, policy(), LOG, frozenset({THIRD}))  # the control
     with pytest.raises(ValueError, match="does not come back"):
         check_step(done, back, policy(), LOG, frozenset({THIRD, OLD}))
+    with pytest.raises(ValueError, match="stay the same"):
+        check_step(both, replace(done, approvals=both.approvals[:1]), policy(), LOG)
     with pytest.raises(ValueError, match="who says"):
         check_step(both, replace(done, attested=None), policy(), LOG)
 
@@ -100,7 +103,8 @@ def test_where_the_policy_relaxes_it_one_person_is() -> None:
 def test_an_approval_counts_for_its_rotation_and_by_its_own_signature_alone() -> None:
     other = agreed("ines", replace(FENCED, rotation="r-0"))
     forged = replace(agreed("omar"), principal=PrincipalName("ines"), secret_id=SecretId("ines-1"))
-    for bad in (other, forged):
+    other_words = replace(agreed("ines"), said="two copies")
+    for bad in (other, forged, other_words):
         with pytest.raises(ValueError, match="agreed: 1"):
             check_step(FENCED, destroying(bad, agreed("omar")), policy(), LOG)
         # It stops nobody else either: who agreed may have left since.
@@ -111,6 +115,6 @@ def test_a_service_and_whoever_may_not_erase_do_not_count() -> None:
     for name in ("dev-agent", "dev-reviewer"):
         approval = replace(agreed("ines"), principal=PrincipalName(name))
         with pytest.raises(ValueError, match=r"no person|may not erase"):
-            owner_of(approval, FENCED, policy(), LOG)
+            owner_of(approval, approved_by(FENCED, LOG), policy())
         with pytest.raises(ValueError, match="agreed: 1"):
             check_step(FENCED, destroying(approval, agreed("omar")), policy(), LOG)

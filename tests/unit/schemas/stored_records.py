@@ -19,7 +19,7 @@ from msgspec import structs
 from eunoe.crypto.hierarchy import KeyKind
 from eunoe.schemas import codec, commands, events
 from eunoe.schemas.commands import Command, EvidenceSpan, MemoryBody
-from eunoe.schemas.control import ControlRecord
+from eunoe.schemas.control import Approval, ControlRecord
 from eunoe.schemas.envelope import Envelope
 from eunoe.schemas.events import Fact
 from eunoe.schemas.ids import (
@@ -235,6 +235,15 @@ def _others() -> Mapping[codec.Codec[Any], Any]:
             made_at=SAMPLE_TIME,
             signer=SecretId("dev-control-1"),
             signature=b"s" * 64,
+            approvals=(
+                Approval(
+                    principal=PrincipalName("ines"),
+                    secret_id=SecretId("ines-1"),
+                    at=SAMPLE_TIME,
+                    signature=b"a" * 64,
+                    said="no copy is left",
+                ),
+            ),
         ),
         codec.TRACES: sample_trace(),
     }

@@ -72,6 +72,7 @@ async def backup_checks(
             "check": f"the retired key-encryption key is destroyed: {rotation.evidence}",
             "passed": True,
             "attested": rotation.attested or "",
+            "said_by_those_who_agreed": "; ".join(sorted({each.said for each in rotation.approvals})),
             "people_who_agreed": len(rotation.approvals),
             "source": _RECORDED,
         },
