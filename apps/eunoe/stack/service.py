@@ -33,7 +33,7 @@ class Service(ABC):
     """How long SIGTERM may take before SIGKILL follows."""
 
     def __init__(self, directory: Path, environ: Mapping[str, str] = os.environ) -> None:
-        self.directory = directory
+        self.directory = directory.absolute()  # it runs in there: what it is told must not be relative to here
         self._environ = environ
         self._child: subprocess.Popen[bytes] | None = None
 

@@ -189,6 +189,17 @@ def test_a_port_that_was_taken_meanwhile_is_replaced(redis_server: RedisServer) 
         redis_server.kill()
 
 
+def test_a_folder_may_be_relative_to_where_it_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    server = RedisServer(Path("there"), append_only=True)
+    try:
+        server.start()
+        with Redis.from_url(server.url) as redis:
+            assert redis.config_get("dir") == {"dir": str(tmp_path / "there" / "data")}
+    finally:
+        server.kill()
+
+
 def test_a_service_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
     options = LocalOptions(append_only=False, broker_settings=(("num.io.threads", "none"),))
     stack = LocalStack(tmp_path, options)

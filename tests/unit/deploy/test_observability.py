@@ -1,4 +1,6 @@
-"""Dashboard and alerts as files: what they name exists, and each alert leads somewhere. `promtool` is not at hand."""
+"""Dashboard and alerts as files: what they name exists, and each alert leads somewhere.
+
+Whether an alert fires when it should is `test_alerts_fire.py`, which needs Prometheus."""
 
 import json
 import re
