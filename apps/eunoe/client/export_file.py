@@ -8,11 +8,13 @@ import base64
 import binascii
 import hashlib
 import json
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from eunoe.client.tenant_facts import Outgoing
 from eunoe.crypto.exports import RESTORED_FACT, TENANT_EXPORT, BadExport, signed_export_bytes, verified_export
@@ -21,7 +23,7 @@ from eunoe.schemas.canonical_json import canonical_json
 from eunoe.schemas.commands import Draft, MemoryBody
 from eunoe.schemas.ids import LogId, MemoryId, SecretId, TenantId
 from eunoe.schemas.restored import Proof, Restored
-from eunoe.schemas.restoring import restored_statement
+from eunoe.schemas.restoring import restored_statement, salted
 
 _LATER: Final[dict[str, Any]] = {
     "subject": "",
@@ -32,6 +34,7 @@ _LATER: Final[dict[str, Any]] = {
     "body": b"",
 }
 """What an installation gives a draft, until it does."""
+_SALT_BYTES: Final = 16
 FOREIGN_SIGNER: Final = "signed by nobody whose exports the policy restores (import_keys)"
 INCOMPLETE: Final = "facts are missing, were added or were moved since it was signed"
 
@@ -73,8 +76,10 @@ def digest_of(statements: Iterable[Mapping[str, Any]]) -> str:
 
 
 def fact_line(log_id: LogId, statement: Mapping[str, Any], signer: Ed25519Signer) -> dict[str, Any]:
-    signature = signer.sign(signed_export_bytes(RESTORED_FACT, log_id, canonical_json(statement)))
-    return {"fact": statement, "signature": base64.b64encode(signature).decode()}
+    """The fact, its signature, and, where it has words, the salt of that."""
+    salt = "" if statement["body"] is None else secrets.token_hex(_SALT_BYTES)
+    signature = signer.sign(signed_export_bytes(RESTORED_FACT, log_id, salted(statement, salt)))
+    return {"fact": statement, "salt": salt, "signature": base64.b64encode(signature).decode()}
 
 
 def read_export(content: bytes, trusted: Mapping[SecretId, bytes]) -> ExportFile:
@@ -129,7 +134,7 @@ def _incoming(line: Any, log_id: str, signer: str, *, vouched: bool) -> Incoming
         if draft is not None:
             own = {"memory_id": statement["memory_id"], "confidence": float(draft["confidence"])}
             draft = msgspec.convert(draft | own | _LATER, Draft)
-            body = msgspec.convert(body, MemoryBody)
+            body = replace(msgspec.convert(body, MemoryBody), salt=msgspec.convert(line["salt"], str))
         return Incoming(
             tenant=TenantId(msgspec.convert(statement["tenant"], str)),
             memory_id=MemoryId(msgspec.convert(statement["memory_id"], str)),

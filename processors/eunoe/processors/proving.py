@@ -7,9 +7,10 @@ from eunoe.crypto.exports import RESTORED_FACT, signed_export_bytes
 from eunoe.crypto.keyring import Keyring
 from eunoe.crypto.signatures import Ed25519Verifier
 from eunoe.schemas.canonical import canonical
+from eunoe.schemas.canonical_json import canonical_json
 from eunoe.schemas.commands import MemoryBody, RestoreMemory
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.restoring import restored_bytes
+from eunoe.schemas.restoring import restored_bytes, restored_statement
 
 
 def is_proven(command: RestoreMemory, body: MemoryBody | None, policy: Policy) -> bool:
@@ -33,6 +34,6 @@ async def is_proven_of(keyring: Keyring, command: RestoreMemory, body: MemoryBod
 
 
 def restored_payload(command: RestoreMemory, body: MemoryBody | None) -> bytes:
-    """What makes two requests to bring in a fact the same: the fact."""
-    said = restored_bytes(command.tenant, command.memory_id, command.draft, body, command.restored)
-    return canonical("eunoe/payload/1", type(command).__name__, said)
+    """What makes two requests to bring in a fact the same: the fact, whatever it was salted with."""
+    said = restored_statement(command.tenant, command.memory_id, command.draft, body, command.restored)
+    return canonical("eunoe/payload/1", type(command).__name__, canonical_json(said))

@@ -64,7 +64,8 @@ class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     """The part of a record that is sealed. Its Avro form is what ``Draft.body`` encrypts.
 
     ``subject`` and ``about`` are the plain names behind the draft's pseudonyms, so that a record can be exported to an
-    installation in which they have others. No reader is shown them, and no detector looks at them.
+    installation in which they have others. No reader is shown them, and no detector looks at them. ``salt``: of the
+    signature that came with it from another installation (`eunoe.schemas.restoring`).
     """
 
     statement: str
@@ -77,6 +78,7 @@ class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     external_id: str | None = None
     subject: str | None = None
     about: tuple[str, ...] = ()
+    salt: str = ""
 
 
 class Draft(Struct, frozen=True, kw_only=True, gc=False):

@@ -5,6 +5,7 @@ is in: the plain names, the text, and who decided it when. Whoever exports makes
 decides an import makes it again from the command and the opened body: equal bytes, or the signature does not fit.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +28,7 @@ def restored_statement(
         "tenant": tenant,
         "memory_id": memory_id,
         "draft": None if draft is None else _draft(draft),
-        "body": None if body is None else msgspec.to_builtins(body),
+        "body": None if body is None else _body(body),
         "fact": msgspec.to_builtins(restored),
     }
 
@@ -36,7 +37,20 @@ def restored_bytes(
     tenant: TenantId, memory_id: MemoryId, draft: Draft | None, body: MemoryBody | None, restored: Restored
 ) -> bytes:
     """What is signed of it, without its label."""
-    return canonical_json(restored_statement(tenant, memory_id, draft, body, restored))
+    salt = "" if body is None else body.salt
+    return salted(restored_statement(tenant, memory_id, draft, body, restored), salt)
+
+
+def salted(statement: Mapping[str, Any], salt: str) -> bytes:
+    """A signature lies in the clear as long as commands are kept. Were it over the statement alone, whoever guesses the
+    text could try it against the signature after the text was destroyed; the salt is sealed with the text.
+    """
+    return canonical_json({"statement": statement, "salt": salt})
+
+
+def _body(body: MemoryBody) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(body)
+    return {name: value for name, value in plain.items() if name != "salt"}
 
 
 def _draft(draft: Draft) -> dict[str, Any]:

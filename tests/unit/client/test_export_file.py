@@ -101,10 +101,16 @@ def test_what_was_written_is_read_back_and_vouched_for() -> None:
     assert [(each.memory_id, each.restored) for each in read.facts] == [
         (each.memory_id, each.restored) for each in found.facts
     ]
-    assert [each.body for each in read.facts] == [each.body for each in found.facts]
+    assert [each.body and replace(each.body, salt="") for each in read.facts] == [each.body for each in found.facts]
     assert read.digest == digest_of(statements_of(SAMPLE_TENANT, found.facts))
     lines = export(found)
     assert is_whole(lines[0]["statement"], lines[1:])
+
+
+def test_what_is_exported_twice_is_salted_anew_and_has_one_digest() -> None:
+    first, second = export(choice()), export(choice())
+    assert first[0]["statement"] == second[0]["statement"]
+    assert {each["salt"] for each in first if each.get("salt")}.isdisjoint(each.get("salt") for each in second)
 
 
 def test_the_decider_makes_the_same_bytes_and_no_others() -> None:
@@ -132,6 +138,8 @@ def test_the_decider_makes_the_same_bytes_and_no_others() -> None:
         if each.body is not None and draft is not None:
             assert not is_proven(command, replace(each.body, statement="Said rum."), policy)
             assert not is_proven(command, replace(each.body, subject="boris"), policy)
+            # Who guesses the words cannot try them against the signature, which lies in the clear for a month.
+            assert not is_proven(command, replace(each.body, salt=""), policy)
             longer = replace(draft, expires_at=Millis(draft.expires_at + 1))
             assert not is_proven(replace(command, draft=longer), each.body, policy)
 
