@@ -63,7 +63,7 @@ async def test_it_passes_as_a_program_and_shows_no_canary(platform: Platform) ->
     assert (process.returncode, document["passed"]) == (0, True), process.stderr + process.stdout
     assert [step["ok"] for step in document["steps"]] == [True] * STEPS
     found = {step["step"]: step["found"] for step in document["steps"]}
-    assert found["what was exported before is brought in: refused"] == "rejected: erased; already here 1"
+    assert found["what was exported before is brought in: refused"] == "rejected: erased; standing as they were 1"
     assert "canary" not in process.stdout.replace("canaries", "") + process.stderr
     assert any("erasure ledger" in each for each in document["remains"])
 

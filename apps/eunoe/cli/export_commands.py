@@ -80,7 +80,7 @@ def import_(call: Call, file: Path, tenant: str | None, identity: Path | None) -
 
 def _told(report: "ImportReport") -> str:
     document = report.document()
-    counts = ("restored", "already_here", "quarantined", "left", "unreadable")
+    counts = ("restored", "already_here", "standing", "quarantined", "left", "unreadable")
     said = ", ".join(f"{name.replace('_', ' ')} {document[name]}" for name in counts)
     refused = ", ".join(f"{reason} {count}" for reason, count in document["refused"].items())
     said += f"; refused: {refused or 'none'}"

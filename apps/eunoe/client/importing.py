@@ -1,6 +1,6 @@
 """Bringing an export in: every fact becomes a command, in order, and the decider says what becomes of each.
 
-Repeat-safe: a command's idempotency key is the digest of its fact, and a record that is there already is left as it is.
+Repeat-safe: a command's idempotency key is that of its fact, and a record that is there already is left as it is.
 What nobody vouches for is brought in only as far as it was in use: as records that wait for a person.
 """
 
@@ -48,9 +48,9 @@ class ImportRefused(CallerFault):
 class ImportReport:
     """Every fact of the file is counted in exactly one of these. ``problem``: why nothing in it is vouched for.
 
-    ``restored``: as it was elsewhere; ``quarantined``: waits for a person here; ``already_here``; ``left``: of records
-    that were not in use, in a file that nobody vouches for; ``unreadable``: lines that are no facts. ``refused`` by
-    reason, with the ids of records in ``refused_records``. ``in_use_again``: records whose replacement was refused.
+    ``restored``: as it was elsewhere; ``quarantined``: waits for a person here; ``already_here``: brought in before;
+    ``standing``: a record is under its id, at that version or later, and was not compared; ``left``: of records that
+    were not in use, in a file that nobody vouches for; ``unreadable``: lines that are no facts. ``refused`` by reason, with the ids of records in ``refused_records``. ``in_use_again``: records whose replacement was refused.
     """
 
     problem: str | None
@@ -58,6 +58,7 @@ class ImportReport:
     restored: int = 0
     quarantined: int = 0
     already_here: int = 0
+    standing: int = 0
     left: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     refused_records: dict[MemoryId, str] = field(default_factory=dict)
@@ -66,7 +67,8 @@ class ImportReport:
     @property
     def complete(self) -> bool:
         """All of it is here, as it was."""
-        return self.problem is None and not (self.unreadable or self.refused or self.quarantined or self.left)
+        short = (self.unreadable, self.refused, self.quarantined, self.left, self.standing)
+        return self.problem is None and not any(short)
 
     def document(self) -> dict[str, Any]:
         return {
@@ -74,6 +76,7 @@ class ImportReport:
             "problem": self.problem,
             "restored": self.restored,
             "already_here": self.already_here,
+            "standing": self.standing,
             "quarantined": self.quarantined,
             "left": self.left,
             "unreadable": self.unreadable,
@@ -85,8 +88,10 @@ class ImportReport:
     def take(self, fact: Incoming, outcome: Outcome | str) -> None:
         """What became of a fact: its outcome, or a reason for which no command of it could be sent."""
         reason = outcome if isinstance(outcome, str) else outcome.reason if outcome.refused else None
-        if isinstance(outcome, Outcome) and _is_here(fact, outcome):
+        if isinstance(outcome, Outcome) and outcome.status is OutcomeStatus.DUPLICATE:
             self.already_here += 1
+        elif isinstance(outcome, Outcome) and _stands(fact, outcome):
+            self.standing += 1
         elif reason is not None:
             self.refused[reason] += 1
             self.refused_records.setdefault(fact.memory_id, reason)
@@ -97,9 +102,7 @@ class ImportReport:
             self.restored += 1
 
 
-def _is_here(fact: Incoming, outcome: Outcome) -> bool:
-    if outcome.status is OutcomeStatus.DUPLICATE:
-        return True
+def _stands(fact: Incoming, outcome: Outcome) -> bool:
     met = outcome.current_version if outcome.reason == Reason.VERSION_CONFLICT else None
     return met is not None and met >= fact.restored.version
 

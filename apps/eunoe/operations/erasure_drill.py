@@ -165,7 +165,7 @@ class ErasureDrill:
             return f"{_LEFT_OUT}: the officer may not import"
         if person != Reason.ERASED or report.restored or report.quarantined:
             raise StepFailed(f"restored {report.restored}, quarantined {report.quarantined}, the person {person}")
-        return f"rejected: {person}; already here {report.already_here}"
+        return f"rejected: {person}; standing as they were {report.standing}"
 
     def _receipt(self, stage: Stage) -> Callable[[], Awaitable[str]]:
         async def wait() -> str:

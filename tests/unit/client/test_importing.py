@@ -56,7 +56,7 @@ def outcome(status: OutcomeStatus, reason: str | None = None, current_version: i
         (outcome(OutcomeStatus.QUARANTINED, "untrusted_source"), "restored", True),
         (outcome(OutcomeStatus.QUARANTINED, "unproven_import"), "quarantined", False),
         (outcome(OutcomeStatus.DUPLICATE), "already_here", True),
-        (outcome(OutcomeStatus.REJECTED, "version_conflict", 2), "already_here", True),
+        (outcome(OutcomeStatus.REJECTED, "version_conflict", 2), "standing", False),
         (outcome(OutcomeStatus.REJECTED, "version_conflict", 1), "version_conflict", False),
         (outcome(OutcomeStatus.REJECTED, "erased"), "erased", False),
         ("invalid_subject", "invalid_subject", False),
@@ -66,7 +66,9 @@ def test_a_fact_is_counted_as_what_it_became(became: Outcome | str, counted: str
     report = ImportReport(problem=None, unreadable=0)
     report.take(FACT, became)
     document = report.document()
-    numbers = {name: document[name] for name in ("restored", "quarantined", "already_here")} | document["refused"]
+    numbers = {name: document[name] for name in ("restored", "quarantined", "already_here", "standing")} | document[
+        "refused"
+    ]
     assert {name: number for name, number in numbers.items() if number} == {counted: 1}
     assert report.complete is complete
     # What it replaced is in use again, unless that was refused too.
