@@ -50,7 +50,8 @@ class ImportReport:
 
     ``restored``: as it was elsewhere; ``quarantined``: waits for a person here; ``already_here``: brought in before;
     ``standing``: a record is under its id, at that version or later, and was not compared; ``left``: of records that
-    were not in use, in a file that nobody vouches for; ``unreadable``: lines that are no facts. ``refused`` by reason, with the ids of records in ``refused_records``. ``in_use_again``: records whose replacement was refused.
+    were not in use, in a file that nobody vouches for; ``unreadable``: lines that are no facts. ``refused`` by reason,
+    with the ids of records in ``refused_records``. ``in_use_again``: records whose replacement was refused.
     """
 
     problem: str | None
