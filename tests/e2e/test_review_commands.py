@@ -173,6 +173,24 @@ def test_the_authors_owner_decides_nothing_and_nobody_before_the_waiting_period_
     # The same reviewer may decide what waits no more, and keep out what still does.
     assert eunoe.decide("approve", f"{held['memory_id']}@1").code == 0
     assert eunoe.decide("reject", f"{early['memory_id']}@1").code == 0
+    one_item_however_often_it_was_sent(eunoe)
+
+
+def one_item_however_often_it_was_sent(eunoe: Eunoe) -> None:
+    """The same request waits once; the same words from another source are told beside it, and go with the decision."""
+    whom = ("--subject", "customer-9")
+    first = eunoe.held("Allergic to pistachios.", *whom)["memory_id"]
+    told = ("--source", "third_party", "--uri", "mail://7", "--ttl", "P30D", *SCOPE, *whom, "--tenant", "acme")
+    again = eunoe.json("remember", "-", *told, stdin="Allergic to pistachios.").document
+    assert (again["status"], again["reason"], again["memory_id"]) == ("rejected", "duplicate_memory", first)
+    other = eunoe.held("Allergic to pistachios.", "--uri", "mail://8", *whom)
+    answer = eunoe.json("review", "list", "--tenant", "acme", *REVIEWER, *whom, "--after", other["token"]).document
+    (item,) = answer["items"]
+    beside = [{"memory_id": other["memory_id"], "version": 1}]
+    assert (item["memory_id"], item["alike"], item["alike_total"]) == (first, beside, 2)
+    assert "sent as well as" in eunoe("review", "show", first, "--tenant", "acme", *REVIEWER).out
+    decided = eunoe.decide("reject", f"{first}@1", "--alike").document["outcomes"]
+    assert [(each["memory_id"], each["status"]) for each in decided] == [(first, "done"), (other["memory_id"], "done")]
 
 
 def test_who_is_forgotten_waits_no_more_and_no_tenant_sees_another(eunoe: Eunoe) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from eunoe.readmodels.review_items import Page
     from eunoe.schemas.outcomes import Outcome
 
+_REPEATED = "duplicate_memory"
+"""The code under which what says the same as an approved record is rejected."""
 _SOURCES = ("user_explicit", "system", "tool", "inferred", "third_party", "model_output")
 
 
@@ -96,6 +98,7 @@ def _decision(function: Callable[..., None]) -> Callable[..., None]:
     for option in (
         common,
         timeout_option,
+        click.option("--alike", is_flag=True, help="Reject with it what waits with the same words from other sources."),
         click.option("--expected-version", type=click.IntRange(1), help="The version you looked at, for a bare id."),
         tenant_option,
         click.argument("memories", nargs=-1, required=True, type=Reference()),
@@ -126,7 +129,7 @@ def reject(call: Call, memories: Sequence[tuple[str, int | None]], **given: Any)
 def _decide(call: Call, operation: str, memories: Sequence[tuple[str, int | None]], given: dict[str, Any]) -> None:
     lines = _lines(operation, memories, given)
     confirms = bool(given.get("confirm"))
-    documents, texts = run(_outcomes(call, lines, given["timeout"], confirms))
+    documents, texts = run(_outcomes(call, lines, given["timeout"], confirms, given["alike"]))
     call.show({"outcomes": documents}, lambda: "\n".join(texts))
     if any(each["status"] in (NO_OUTCOME, "rejected") for each in documents):
         raise SystemExit(Exit.REFUSED)
@@ -149,25 +152,29 @@ def _lines(
 
 
 async def _outcomes(
-    call: Call, lines: Sequence[dict[str, Any]], timeout: float, confirms: bool
+    call: Call, lines: Sequence[dict[str, Any]], timeout: float, confirms: bool, alike: bool
 ) -> tuple[Sequence[dict[str, Any]], Sequence[str]]:
     """The outcome of each, in order, as document and as text; one without an outcome in time does not stop the rest.
 
-    ``confirms``: each record that was let in is confirmed as well, and what comes of that is its outcome.
+    ``confirms``: each record that was let in is confirmed as well, and what comes of that is its outcome. ``alike``:
+    what waits with the same words is rejected after it, each an outcome of its own.
     """
     from eunoe.client.lines import line_of
     from eunoe.client.memory import Memory
     from eunoe.readmodels.errors import NoOutcome
     from eunoe.schemas.outcomes import OutcomeStatus
 
+    todo, documents, texts = list(lines), list[dict[str, Any]](), list[str]()
     made = [line_of(each) for each in lines]
-    documents: list[dict[str, Any]] = []
-    texts: list[str] = []
     async with Memory.connect(call.settings()) as memory:
-        for line, fields in zip(made, lines, strict=True):
+        for number, fields in enumerate(todo):
+            line = made[number] if number < len(made) else line_of(fields)
+            others = await _alike(memory, fields) if alike and number < len(made) else ()
             try:
                 outcome = await memory.perform(line, timeout=timeout)
-                if confirms and outcome.status is OutcomeStatus.DONE:
+                if outcome.status is OutcomeStatus.DONE:
+                    todo += others
+                if confirms and number < len(made) and outcome.status is OutcomeStatus.DONE:
                     then = {**fields, "op": "confirm", "expected_version": fields["expected_version"] + 1}
                     outcome = await memory.perform(line_of(then), timeout=timeout)
             except NoOutcome as none:
@@ -182,6 +189,17 @@ async def _outcomes(
                 from_then = "".join(f"\nmay be approved from {each} on" for each in until.values())
                 texts.append(outcome_text(outcome) + from_then)
     return documents, texts
+
+
+async def _alike(memory: "Memory", fields: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    """The rejections of those that wait with the same words, of which the queue tells now."""
+    from eunoe.client.review_shown import ShownQuarantined
+
+    shown = await memory.review(fields["memory_id"], fields["tenant"])
+    if not isinstance(shown, ShownQuarantined):
+        return ()
+    same = {"op": "reject", "tenant": fields["tenant"], "reason": fields.get("reason", _REPEATED)}
+    return [{**same, "memory_id": each.memory_id, "expected_version": each.version} for each in shown.item.alike]
 
 
 async def _reviewable_at(memory: "Memory", outcome: "Outcome", fields: dict[str, Any]) -> dict[str, str | None]:

@@ -84,7 +84,8 @@ def _row(item: "Item", now: "Millis") -> tuple[str, str, str]:
         return ids, "conflict", f"{len(item.members)} memories\nsubject {item.subject[:8]}"
     wait = item.reviewable_at - now
     why = [*item.reasons, *([f"not before {words(wait)} from now"] if wait > 0 else [])]
-    what = (f"{item.source_kind} by {item.agent}", f"{item.kind}, {item.sensitivity}", f"subject {item.subject[:8]}")
+    what = [f"{item.source_kind} by {item.agent}", f"{item.kind}, {item.sensitivity}", f"subject {item.subject[:8]}"]
+    what += [f"sent {item.alike_total} times"] if item.alike else []
     return f"{item.memory_id}\nversion {item.version}", "\n".join(why), "\n".join(what)
 
 
@@ -100,6 +101,7 @@ def _quarantined(shown: ShownQuarantined, where: str) -> Iterable[str]:
     found = [f"{each.detector} found {each.rule}: {each.verdict}" for each in item.findings]
     influence = ["would change rules, permissions or routing"] if item.policy_influence else []
     yield from _listed("waits for", [", ".join(item.reasons), *found, *influence])
+    yield from _listed("sent as well as", _alike(item))
     for compared in shown.compared:
         yield from _compared(compared)
     if body is not None:
@@ -110,6 +112,8 @@ def _quarantined(shown: ShownQuarantined, where: str) -> Iterable[str]:
     yield from textwrap.wrap(shown.notice, _WIDTH)
     yield f"  eunoe review approve {shown.decide} {where}"
     yield f"  eunoe review reject {shown.decide} {where} --reason CODE"
+    if item.alike:
+        yield "With --alike, those sent as well are rejected with the decision; each may come from somebody else."
 
 
 def _conflict(shown: ShownConflict, where: str) -> Iterable[str]:
@@ -170,6 +174,13 @@ def _source(shown: ShownQuarantined) -> Iterable[str]:
 def _about(item: "Quarantined") -> Iterable[str]:
     others = f", and {len(item.about)} more" if item.about else ""
     yield f"subject {item.subject}{others}"
+
+
+def _alike(item: "Quarantined") -> Iterable[str]:
+    yield from (f"{each.memory_id}, version {each.version}" for each in item.alike)
+    more = item.alike_total - len(item.alike) - 1
+    if more > 0:
+        yield f"and {more} more"
 
 
 def _scope(item: "Quarantined") -> Iterable[str]:

@@ -112,6 +112,21 @@ def repeats(case: Case, newcomer: Claimant, claim_ref: bytes | None, source: Sou
     return None
 
 
+def waits_already(case: Case) -> Refusal | None:
+    """The very same request of the same author waits for a person already: one item is enough.
+
+    All that was said is compared, where it comes from too: what somebody else says, or the same words from another
+    source, waits on its own, so nobody keeps another's candidate from being looked at.
+    """
+    digests = case.opened.digests
+    for each in case.known.twins:
+        waits = each.lifecycle is Lifecycle.QUARANTINED and case.now < each.expires_at
+        asked = digests is not None and each.asked == digests.payload and each.author == case.opened.principal
+        if waits and asked:
+            return Refusal(reason=Reason.DUPLICATE_MEMORY, memory_id=each.memory_id, current_version=each.version)
+    return None
+
+
 def bettered(
     case: Case, newcomer: Claimant, claim_ref: bytes | None, source: SourceKind
 ) -> tuple[MemoryState, tuple[str, ...]] | None:

@@ -161,7 +161,7 @@ def _born(case: Case, draft: Draft, supersedes: MemoryId | None) -> Fact | Refus
         reasons = tuple(dict.fromkeys(reasons))
     kept = case.opened.redacted or draft
     if reasons:
-        return _quarantined(case, kept, supersedes, standing, reasons)
+        return conflict.waits_already(case) or _quarantined(case, kept, supersedes, standing, reasons)
     return _accepted(case, kept, standing)
 
 

@@ -100,7 +100,8 @@ class IdempotencyEntry(Struct, frozen=True, kw_only=True, gc=False, array_like=T
 class ClaimState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=7):
     """The active records that make one claim about a subject's open generation: what a newcomer may contradict.
 
-    Under `words_key`: those that say the same words of it, which a newcomer may repeat.
+    Under `words_key`: those that say the same words of it, which a newcomer may repeat, and the first of those that
+    wait for a person with them.
 
     One that has expired and was not swept yet is still named; whoever judges looks at the record.
     """

@@ -75,7 +75,8 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     this was forgotten by itself. ``others``: of the records that a restored fact changes beside its own, those that are
     there and not closed.
     ``rivals``: the records on the same claim that are active and of an open generation, without the record itself and
-    the one it would replace; ``twins``: likewise those that say the same words as the draft.
+    the one it would replace; ``twins``: likewise those that say the same words as the draft, and those that wait with
+    them.
     """
 
     seen: bool = False

@@ -233,8 +233,13 @@ def _of_record(record: MemoryState | None) -> list[LedgerKey]:
 
 def indexes_of(record: MemoryState) -> list[LedgerKey]:
     """The claim and the words under which it is found while it is active."""
-    words = [words_key(record.tenant, record.content_hash)] if record.content_hash else []
+    words = words_of(record)
     return words if record.claim_ref is None else [claim_key(record.tenant, record.claim_ref), *words]
+
+
+def words_of(record: MemoryState) -> list[LedgerKey]:
+    """The index of what says the same; none where nothing is known of its words."""
+    return [words_key(record.tenant, record.content_hash)] if record.content_hash else []
 
 
 def subjects_of(record: MemoryState) -> list[LedgerKey]:

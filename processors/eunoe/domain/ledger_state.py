@@ -5,7 +5,7 @@ wanted by the command, so after a decision nothing more is loaded. New values ar
 tenants, or of sealed content, is not needed here.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec.structs import replace
 
@@ -49,6 +49,7 @@ from eunoe.domain.ledger_questions import (
     known,
     wanted,
     with_rivals,
+    words_of,
 )
 from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches
 from eunoe.schemas.events import (
@@ -94,9 +95,9 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
         case MemoryAccepted(draft=draft) | MemoryQuarantined(draft=draft):
             keys.append(subject_key(tenant, draft.subject))
             keys += [subject_key(tenant, each) for each in draft.about]
+            keys += [words_key(tenant, fact.content_hash)] if fact.content_hash else []
             if isinstance(fact, MemoryAccepted):
                 keys += [] if fact.claim_ref is None else [claim_key(tenant, fact.claim_ref)]
-                keys += [words_key(tenant, fact.content_hash)] if fact.content_hash else []
         case MemoryForgotten() if keys[0] in entries:
             record = find(entries, keys[0], MemoryState)
             keys += [] if record is None else [subject_key(tenant, each.subject) for each in _concerned(record)]
@@ -210,15 +211,23 @@ def _recorded(entries: Entries, header: EventHeader, fact: _RecordFact) -> dict[
     return changed
 
 
+MOST_WAITING: Final = 16
+"""Records under one index beyond which one that waits is not entered: who sends many makes no decision slower."""
+
+
 def _index(entries: Entries, before: MemoryState | None, after: MemoryState, changed: dict[LedgerKey, Entry]) -> None:
-    """A record is found by its claim and its words while it is active."""
-    was, now = before is not None and before.lifecycle is Lifecycle.ACTIVE, after.lifecycle is Lifecycle.ACTIVE
-    for key in () if was is now else indexes_of(after):
+    """A record is found by its claim while it is active, by its words while it is active or waits."""
+    if before is not None and before.lifecycle is after.lifecycle:
+        return
+    active, waits = after.lifecycle is Lifecycle.ACTIVE, after.lifecycle is Lifecycle.QUARANTINED
+    begins = before is None and not active
+    for key in words_of(after) if begins else indexes_of(after):
         # One fact may change two records of a claim.
         state = changed.get(key) or find(entries, key, ClaimState)
         members = state.members if isinstance(state, ClaimState) else ()
         others = tuple(each for each in members if each != after.memory_id)
-        changed[key] = ClaimState(members=(*others, after.memory_id) if now else others)
+        entered = active or (waits and key in words_of(after) and len(others) < MOST_WAITING)
+        changed[key] = ClaimState(members=(*others, after.memory_id) if entered else others)
 
 
 def _concerned(record: MemoryState) -> tuple[SubjectRef, ...]:

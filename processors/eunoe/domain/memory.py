@@ -121,6 +121,7 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     ``claim_ref`` are keyed: what contradicts what is told without opening anything. ``said_at``: when it was observed,
     or else decided. ``reviewable_at``: the end of its waiting period. ``sensitivity``: who may judge or replace it.
     ``origin``: the log that it was brought in from as it was there, by a signature that the policy trusts.
+    ``asked``: while it waits, the keyed digest of the whole request that brought it.
     """
 
     memory_id: MemoryId
@@ -150,6 +151,7 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     reviewable_at: Millis = Millis(0)
     sensitivity: Sensitivity = Sensitivity.RESTRICTED
     origin: LogId | None = None
+    asked: bytes | None = None
 
 
 class ImpossibleFact(Exception):
@@ -259,6 +261,7 @@ def _born(state: MemoryState | None, header: EventHeader, fact: MemoryAccepted |
         reviewable_at=fact.reviewable_at if isinstance(fact, MemoryQuarantined) else Millis(0),
         sensitivity=draft.sensitivity,
         origin=None if header.origin is None else header.origin.log_id,
+        asked=header.payload_digest if waits else None,
     )
 
 
@@ -278,6 +281,7 @@ def _moved(state: MemoryState | None, memory_id: MemoryId, step: Step, version: 
         confirmation=_CONFIRMATIONS.get(step, state.confirmation),
         review=Review.DECIDED if decided else state.review,
         supersedes=None if step is Step.PROMOTED else state.supersedes,
+        asked=state.asked if lifecycle is Lifecycle.QUARANTINED else None,
     )
 
 

@@ -1,6 +1,6 @@
 -- The read model `review`: what is done to the queue inside an `apply` call. Keys are those of review.py.
 --
--- review.wait     tenant, memory id, refs, claim, log time, reasons, record   it waits for a person
+-- review.wait     tenant, memory id, refs, claim, log time, reasons, alike, record   it waits for a person
 -- review.born     tenant, memory id, refs, claim, log time, rivals            it is active, and contradicts the rivals
 -- review.promote  tenant, memory id, version, log time, rivals                it waits no more, and contradicts the rivals
 -- review.version  tenant, memory id, version, confirmed (1 or 0)              something else happened to it
@@ -94,11 +94,17 @@ local function part(prefix, tenant, memory)
   requeue(prefix, tenant, claim)
 end
 
+-- Takes a record out of the queue, and out of those that wait with its words.
+local function waited(prefix, tenant, memory, reasons, alike)
+  dequeue(prefix, tenant, 'w:' .. memory, reasons)
+  if alike and alike ~= '' then redis.call('ZREM', named(prefix, 'alike', tenant, alike), memory) end
+end
+
 local function gone(prefix, tenant, memory)
   local record = named(prefix, 'r', tenant, memory)
-  local found = redis.call('HMGET', record, 'state', 'refs', 'reasons')
+  local found = redis.call('HMGET', record, 'state', 'refs', 'reasons', 'alike')
   if not found[1] then return end
-  if found[1] == 'w' then dequeue(prefix, tenant, 'w:' .. memory, found[3]) end
+  if found[1] == 'w' then waited(prefix, tenant, memory, found[3], found[4]) end
   part(prefix, tenant, memory)
   each_ref(prefix, tenant, memory, found[2], 'SREM')
   redis.call('DEL', record)
@@ -120,10 +126,11 @@ local function contest(prefix, tenant, memory, refs, claim, at, rivals)
   requeue(prefix, tenant, claim)
 end
 
-operations['review.wait'] = function(prefix, tenant, memory, refs, claim, at, reasons, record)
+operations['review.wait'] = function(prefix, tenant, memory, refs, claim, at, reasons, alike, record)
   if is_closed(prefix, tenant, refs) then return end
   redis.call('HSET', named(prefix, 'r', tenant, memory), 'state', 'w', 'refs', refs, 'claim', claim, 'version', 1,
-    'reasons', reasons, 'record', record)
+    'reasons', reasons, 'alike', alike, 'record', record)
+  if alike ~= '' then redis.call('ZADD', named(prefix, 'alike', tenant, alike), at, memory) end
   each_ref(prefix, tenant, memory, refs, 'SADD')
   enqueue(prefix, tenant, 'w:' .. memory, at, reasons)
 end
@@ -137,11 +144,11 @@ end
 
 operations['review.promote'] = function(prefix, tenant, memory, version, at, rivals)
   local record = named(prefix, 'r', tenant, memory)
-  local found = redis.call('HMGET', record, 'state', 'refs', 'reasons', 'claim')
+  local found = redis.call('HMGET', record, 'state', 'refs', 'reasons', 'claim', 'alike')
   if found[1] ~= 'w' then return end
   local refs, claim = found[2], found[4]
-  dequeue(prefix, tenant, 'w:' .. memory, found[3])
-  redis.call('HDEL', record, 'reasons', 'record', 'confirmed')
+  waited(prefix, tenant, memory, found[3], found[5])
+  redis.call('HDEL', record, 'reasons', 'record', 'confirmed', 'alike')
   redis.call('HSET', record, 'state', 'a', 'version', version)
   if rivals ~= '' then
     contest(prefix, tenant, memory, refs, claim, at, rivals)

@@ -4,11 +4,13 @@ Folds ``memory-lifecycle`` without opening anything and without reading Redis; `
 Function call that moves the watermark. Under the partition's prefix:
 
 ``r:<tenant>:<memory id>``       hash of a record: ``state`` (w waits, a active), ``version``, ``refs``, ``claim``, and
-                                 while it waits ``reasons``, ``record`` (`review_items.Waiting`), ``confirmed``
+                                 while it waits ``reasons``, ``record`` (`review_items.Waiting`), ``confirmed``,
+                                 ``alike`` (`review_alike.alike_of`)
 ``rivals:<tenant>:<memory id>``  hash: the active record it contradicts -> since when (log time); both sides have it
 ``claim:<tenant>:<claim>``       set: the active records of the claim that contradict another
 ``queue:<tenant>``               sorted set by log time: ``w:<memory id>`` and ``c:<claim>``
 ``of:<tenant>:<subject>:<g>``    set: kept records that are about this generation of a subject
+``alike:<tenant>:<group>``       sorted set by log time: the records that wait with the same words
 ``closed:<tenant>``              hash: subject -> its last closed generation
 ``closing``                      set: ``<tenant> <subject>:<g>``, closed and not all removed yet
 ``all``, ``by:<reason>``         sorted sets by log time over all tenants: ``<tenant> <queue member>``
@@ -26,6 +28,7 @@ from msgspec import Struct
 from redis.asyncio import Redis
 
 from eunoe.readmodels.errors import CannotApply
+from eunoe.readmodels.review_alike import alike_of
 from eunoe.readmodels.review_items import packed
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.store import answers, ask, text
@@ -82,6 +85,9 @@ class ReviewNames(Struct, frozen=True):
 
     def claim(self, tenant: TenantId, claim: str) -> str:
         return self.prefix.key(f"claim:{tenant}:{claim}")
+
+    def alike(self, tenant: TenantId, group: str) -> str:
+        return self.prefix.key(f"alike:{tenant}:{group}")
 
     def queue(self, tenant: TenantId) -> str:
         return self.prefix.key(f"queue:{tenant}")
@@ -216,7 +222,7 @@ def _born(record: Positioned[Event], event: Event, fact: MemoryQuarantined | Mem
         if not fact.reasons:
             raise CannotApply(record.offset, "a record is quarantined for no reason")
         reasons = " ".join(each.value for each in fact.reasons)
-        return (("review.wait", *where, reasons, packed(event, fact)),)
+        return (("review.wait", *where, reasons, alike_of(fact), packed(event, fact)),)
     ended = _gone(tenant, _ids(fact.supersedes))
     if fact.conflicts_with and fact.claim_ref is None:
         raise CannotApply(record.offset, "a record contradicts others and makes no claim")

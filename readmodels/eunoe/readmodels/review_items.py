@@ -25,7 +25,8 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """A record that no reader sees until somebody promotes it, not before ``reviewable_at``.
 
     ``queued_at`` is log time. ``version`` is the one a decision has to name. ``about``: whom else it is about.
-    ``conflicts_with``: what said otherwise when it came; ``supersedes``: what it would replace.
+    ``conflicts_with``: what said otherwise when it came; ``supersedes``: what it would replace. ``alike``: others that
+    wait with the same words, from other sources, oldest first; ``alike_total`` counts them all, itself included.
     """
 
     memory_id: MemoryId
@@ -60,6 +61,8 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     expires_at: Millis
     policy_version: int
     policy_hash: str
+    alike: tuple["Contested", ...] = ()
+    alike_total: int = 1
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +75,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contested(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the active records of a conflict, and the version an answer that keeps it has to name."""
+    """Another record of the item (of a conflict, an active one), and the version a decision about it has to name."""
 
     memory_id: MemoryId
     version: int

@@ -4,15 +4,17 @@ An item is told only while somebody could decide about it: what is past its ``ex
 forgotten, is left out from that moment on, whether it has been removed yet or not.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
+import msgspec
 from msgspec import Struct
 from redis.asyncio import Redis
 
 from eunoe.readmodels.recall.errors import BadScope, TooStale
 from eunoe.readmodels.review import NAME, ReviewNames
-from eunoe.readmodels.review_items import CONFLICT, Conflict, Contested, Item, Page, Waiting, unpacked
+from eunoe.readmodels.review_alike import MOST, beside, is_told
+from eunoe.readmodels.review_items import CONFLICT, Conflict, Contested, Item, Page, Quarantined, Waiting, unpacked
 from eunoe.readmodels.serving import Serving, being_filled
 from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.runtime.installation import Installation
@@ -21,6 +23,7 @@ from eunoe.schemas.ids import MemoryId, Millis, Offset, Pseudonym, TenantId
 from eunoe.schemas.values import SourceKind
 
 T = TypeVar("T")
+_Told = Mapping[MemoryId, tuple[Quarantined, frozenset[Pseudonym]]]
 
 _CHUNK: Final = 200
 """Queue members looked at in one round: a filter that nothing passes costs one round trip for each of so many."""
@@ -54,6 +57,7 @@ class _Kept(Struct, frozen=True, kw_only=True):
     version: int
     refs: tuple[SubjectRef, ...]
     claim: str
+    alike: str
     waiting: Waiting | None
 
     @property
@@ -100,13 +104,13 @@ class ReviewReader:
                 members, more = await self._members(names, tenant, last)
                 due = [each for each in members if each[0] <= until]
                 more = more and len(due) == len(members)
-                for at, item in zip(due, await self._items(names, tenant, due), strict=True):
+                for at, item in zip(due, await self._items(names, tenant, wanted, due), strict=True):
                     if len(found) == limit:
                         more = True
                         break
                     last, examined = at, examined + 1
-                    if item is not None and wanted.fits(*item):
-                        found.append(item[0])
+                    if item is not None:
+                        found.append(item)
         return Page(
             items=tuple(found),
             cursor=f"{last[0]}:{last[1]}" if more and last is not None else None,
@@ -123,9 +127,12 @@ class ReviewReader:
         with answers("reading the review queue"):
             await self._fresh(names)
             kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
-        if kept is None or kept.waiting is None or kept.waiting.item.expires_at <= self._clock():
-            return None
-        return kept.waiting
+            if kept is None or kept.waiting is None or kept.waiting.item.expires_at <= self._clock():
+                return None
+            groups = await self._groups(names, tenant, {kept.alike})
+        group, total = groups.get(kept.alike, ({}, 1))
+        item = beside(kept.waiting.item, {each: one[0] for each, one in group.items()}, total)
+        return msgspec.structs.replace(kept.waiting, item=item)
 
     async def conflict(self, tenant: TenantId, memory_id: MemoryId) -> Conflict | None:
         """The open conflict that the record is part of, or None."""
@@ -182,25 +189,56 @@ class ReviewReader:
             start += _CHUNK
 
     async def _items(
-        self, names: ReviewNames, tenant: TenantId, members: Sequence[tuple[int, str]]
-    ) -> Sequence[tuple[Item, frozenset[Pseudonym]] | None]:
-        """What each member stands for, with whom it is about; None for what is not to be told."""
+        self, names: ReviewNames, tenant: TenantId, wanted: Wanted, members: Sequence[tuple[int, str]]
+    ) -> Sequence[Item | None]:
+        """What each member stands for; None for what does not fit, is not to be told, or is told with an older one."""
         ids = [MemoryId(name[2:]) for _, name in members if name.startswith(_WAITING)]
         claims = {name[2:]: Millis(at) for at, name in members if name.startswith(_CLAIM)}
-        kept, now = await self._kept(names, tenant, ids), self._clock()
-        told: dict[str, tuple[Item, frozenset[Pseudonym]]] = {
-            f"{_WAITING}{memory_id}": (one.waiting.item, one.subjects)
+        kept = await self._kept(names, tenant, ids)
+        groups = await self._groups(names, tenant, {each.alike for each in kept.values()})
+        told: dict[str, Item] = {}
+        for memory_id, (item, subjects) in self._waiting_of(kept).items():
+            if not wanted.fits(item, subjects):
+                continue
+            group, total = groups.get(kept[memory_id].alike, ({}, 1))
+            if is_told(item, {each: one for each, (one, whom) in group.items() if wanted.fits(one, whom)}):
+                told[f"{_WAITING}{memory_id}"] = beside(item, {each: one[0] for each, one in group.items()}, total)
+        for claim, (conflict, subjects) in (await self._conflicts(names, tenant, claims)).items():
+            if wanted.fits(conflict, subjects):
+                told[f"{_CLAIM}{claim}"] = conflict
+        return [told.get(name) for _, name in members]
+
+    def _waiting_of(self, kept: Mapping[MemoryId, _Kept]) -> _Told:
+        now = self._clock()
+        return {
+            memory_id: (one.waiting.item, one.subjects)
             for memory_id, one in kept.items()
             if one.waiting is not None and one.waiting.item.expires_at > now
         }
-        told |= {f"{_CLAIM}{claim}": each for claim, each in (await self._conflicts(names, tenant, claims)).items()}
-        return [told.get(name) for _, name in members]
+
+    async def _groups(
+        self, names: ReviewNames, tenant: TenantId, groups: Iterable[str]
+    ) -> Mapping[str, tuple[_Told, int]]:
+        """Of each group of which more than one waits: the oldest that may be told, and how many there are."""
+        asked = [each for each in groups if each]
+        if not asked:
+            return {}
+        keys = [names.alike(tenant, each) for each in asked]
+        answered = await ask(self._redis, *(c for key in keys for c in (("ZRANGE", key, 0, MOST - 1), ("ZCARD", key))))
+        sizes = {each: int(answered[2 * n + 1]) for n, each in enumerate(asked)}
+        ids = {
+            each: [MemoryId(text(one)) for one in answered[2 * n]] for n, each in enumerate(asked) if sizes[each] > 1
+        }
+        kept = self._waiting_of(await self._kept(names, tenant, [one for held in ids.values() for one in held]))
+        return {
+            group: ({each: kept[each] for each in held if each in kept}, sizes[group]) for group, held in ids.items()
+        }
 
     async def _kept(self, names: ReviewNames, tenant: TenantId, ids: Sequence[MemoryId]) -> Mapping[MemoryId, _Kept]:
         """The records that are there and about nobody who is forgotten."""
         if not ids:
             return {}
-        fields = ("state", "version", "refs", "claim", "record", "confirmed")
+        fields = ("state", "version", "refs", "claim", "alike", "record", "confirmed")
         answered = await ask(self._redis, *(("HMGET", names.record(tenant, each), *fields) for each in ids))
         found = {each: _kept(values) for each, values in zip(ids, answered, strict=True) if values[0] is not None}
         subjects = sorted({ref.subject for one in found.values() for ref in one.refs})
@@ -240,7 +278,7 @@ class ReviewReader:
 
 
 def _kept(values: Sequence[bytes | None]) -> _Kept:
-    state, version, refs, claim, record, confirmed = values
+    state, version, refs, claim, alike, record, confirmed = values
     assert state is not None
     assert refs is not None
     number = int(version or 0)
@@ -249,6 +287,7 @@ def _kept(values: Sequence[bytes | None]) -> _Kept:
         version=number,
         refs=tuple(_ref(each) for each in text(refs).split()),
         claim=text(claim or b""),
+        alike=text(alike or b""),
         waiting=None if record is None else unpacked(record, number, confirmed is not None),
     )
 

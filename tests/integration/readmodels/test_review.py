@@ -66,7 +66,9 @@ def waiting(name: str, *, about: tuple[SubjectRef, ...] = (), **over: Any) -> Me
     source = over.pop("source_kind", SourceKind.MODEL_OUTPUT)
     subject = over.pop("subject", SAMPLE_SUBJECT)
     draft = sample_draft(memory_id=memory(name), body=name.encode() * 3, source_kind=source, subject=subject)
-    return structs.replace(sample_quarantined(draft, about=about), **over)
+    # Each says something else, unless a test has them say the same.
+    words = {"content_hash": name.encode().ljust(16)}
+    return structs.replace(sample_quarantined(draft, about=about), **{**words, **over})
 
 
 def active(
@@ -272,6 +274,39 @@ async def test_filters_age_and_pages(world: World) -> None:
         await world.page(cursor="nonsense")
 
 
+SAME: dict[str, Any] = {"content_hash": b"the same words.."}
+
+
+async def test_the_same_words_from_several_sources_are_one_item_that_each_decision_makes_smaller(world: World) -> None:
+    for number, name in enumerate(("m0", "m1", "m2")):
+        world.hour = number
+        source = SourceKind.THIRD_PARTY if name == "m1" else SourceKind.MODEL_OUTPUT
+        await world.happens(waiting(name, source_kind=source, **SAME))
+    await world.happens(waiting("other", **SAME, claim_ref=b"another claim"), waiting("else"))
+    page = await world.page()
+    first = page.items[0]
+    assert isinstance(first, Quarantined)
+    assert (await world.listed())[0] == memory("m0")
+    assert set(await world.listed()) == {memory(each) for each in ("m0", "other", "else")}
+    assert ([each.memory_id for each in first.alike], first.alike_total) == ([memory("m1"), memory("m2")], 3)
+    # A filter that the oldest does not pass hides none of the others, and an id asked for is always shown.
+    assert await world.listed(Wanted(source=SourceKind.THIRD_PARTY)) == [memory("m1")]
+    shown = await world.reader.waiting(SAMPLE_TENANT, memory("m2"))
+    assert shown is not None
+    assert [each.memory_id for each in shown.item.alike] == [memory("m0"), memory("m1")]
+    # What its author takes back takes nobody else's along.
+    await world.happens(MemoryRetracted(memory_id=memory("m0"), version=2))
+    assert (await world.listed())[0] == memory("m1")
+    await world.happens(MemoryPromoted(memory_id=memory("m1"), version=2, trust=Trust.VERIFIED))
+    (left,) = [each for each in (await world.page()).items if getattr(each, "memory_id", None) == memory("m2")]
+    assert isinstance(left, Quarantined)
+    assert (left.alike, left.alike_total) == ((), 1)
+    await world.happens(
+        *(MemoryRejected(memory_id=memory(each), version=2, reason="no") for each in ("m2", "other", "else"))
+    )
+    assert not [each for each in await world.keys() if each.startswith(("alike", "queue"))]
+
+
 async def test_no_item_is_lost_between_rounds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A round looks at few members, most of them of one time, few of which fit; and the cursor's own may be gone."""
     monkeypatch.setattr("eunoe.readmodels.review_reader._CHUNK", 2)
@@ -329,7 +364,7 @@ async def test_who_is_forgotten_is_gone_from_the_queue_at_once_and_from_redis_in
     assert await world.reader.conflict(SAMPLE_TENANT, memory("b")) is None
     assert await world.model.tend(world.prefix) is True
     await world.swept()
-    assert len(await world.keys()) == 6
+    assert len(await world.keys()) == 7
     assert (await queue_of(world.redis, world.prefix)).items == 1
     await world.happens(SubjectReadmitted(subject=SAMPLE_SUBJECT, generation=2))
     again = structs.replace(waiting("again"), draft=sample_draft(memory_id=memory("again"), generation=2))

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from eunoe.domain.entries import ClaimState, words_key
+from eunoe.domain.ledger_state import MOST_WAITING
 from eunoe.schemas.events import Fact, MemoryAccepted, MemoryQuarantined, Reason, SupersededRef
 from eunoe.schemas.ids import AgentId, KeyId, Millis
 from eunoe.schemas.policy import SourceRule
@@ -25,11 +26,12 @@ from unit.domain.samples import (
     memory,
     promote,
     readmit,
+    reject,
     remember,
     retract,
 )
 from unit.domain.scenario import How, Refused, Scenario, replayed
-from unit.domain.test_taking_over import CLERK, GOVERNED
+from unit.domain.test_taking_over import CLERK, COLLEAGUE, GOVERNED
 
 _SOURCES: Final = {
     kind: SourceRule(kind=kind, trust=trust, confirmation=Confirmation.PROPOSED)
@@ -115,6 +117,58 @@ def test_what_waits_is_nobodys_first_until_it_is_let_in(told: Told) -> None:
     told.given(promote("letter"))
     told.given(retract("first"))
     assert Refused(reason=Reason.DUPLICATE_MEMORY, memory_id=memory("letter")).matches(told.say("again"))
+    assert replayed(told.events) == told.store
+
+
+LETTER: Final[dict[str, Any]] = {"source_kind": SourceKind.THIRD_PARTY}
+ONE_ITEM: Final = Refused(reason=Reason.DUPLICATE_MEMORY, memory_id=memory("letter"), current_version=1)
+
+
+def test_what_waits_already_is_not_queued_twice(told: Told) -> None:
+    assert isinstance(told.say("letter", **LETTER), MemoryQuarantined)
+    assert ONE_ITEM.matches(told.say("again", **LETTER))
+    told.given(reject("letter"))
+    assert isinstance(told.say("once more", **LETTER), MemoryQuarantined)
+    assert replayed(told.events) == told.store
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [
+        {"how": {"by": COLLEAGUE}},
+        {"observed_at": Millis(NOW - DAY)},
+        {"valid_from": Millis(NOW)},
+        {"expires_at": Millis(NOW + 20 * DAY)},
+        {"agent": AgentId("sales-bot")},
+        {"sensitivity": Sensitivity.PUBLIC},
+    ],
+    ids=lambda each: next(iter(each)),
+)
+def test_the_same_words_of_anybody_else_or_from_elsewhere_wait_on_their_own(told: Told, apart: dict[str, Any]) -> None:
+    told.say("letter", **LETTER)
+    assert isinstance(told.say("other", **{**LETTER, **apart}), MemoryQuarantined)
+    told.given(retract("letter"))
+    assert told.record(memory("other")).lifecycle is Lifecycle.QUARANTINED
+
+
+def test_what_waits_keeps_nobody_from_saying_it_for_good_and_its_end_frees_the_words(told: Told) -> None:
+    told.say("letter", **LETTER, expires_at=Millis(NOW + 20 * DAY))
+    assert isinstance(told.say("said"), MemoryAccepted)
+    told.now = Millis(NOW + 20 * DAY)
+    told.given(retract("said"))
+    assert isinstance(told.say("later", **LETTER, expires_at=Millis(NOW + 25 * DAY)), MemoryQuarantined)
+
+
+def test_many_that_wait_with_the_same_words_do_not_fill_the_index(told: Told) -> None:
+    for number in range(MOST_WAITING + 3):
+        told.say(f"letter {number}", **LETTER, observed_at=Millis(NOW - number))
+    said = told.say("said")
+    assert isinstance(said, MemoryAccepted)
+    index = told.entry(words_key(ACME, said.content_hash))
+    assert isinstance(index, ClaimState)
+    assert (len(index.members), index.members[-1]) == (MOST_WAITING + 1, memory("said"))
+    told.given(*(reject(f"letter {number}") for number in range(MOST_WAITING + 3)))
+    assert told.entry(words_key(ACME, said.content_hash)) == ClaimState(members=(memory("said"),))
     assert replayed(told.events) == told.store
 
 

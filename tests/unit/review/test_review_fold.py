@@ -76,7 +76,8 @@ async def test_what_waits_for_nobody_costs_nothing(fact: Fact) -> None:
 async def test_a_quarantined_record_is_queued_with_whom_it_is_about_once_each() -> None:
     own = SubjectRef(subject=SAMPLE_SUBJECT, generation=1)
     ((operation,),) = await folded(structs.replace(sample_quarantined(about=(FRIEND, own)), claim_ref=b"\x0f"))
-    *where, record = operation
+    *where, alike, record = operation
+    assert len(str(alike)) == 24
     reasons = "untrusted_source"
     refs = f"{OWN} {FRIEND.subject}:2"
     assert where == ["review.wait", SAMPLE_TENANT, MEMORY, refs, "0f", str(SAMPLE_TIME), reasons]
