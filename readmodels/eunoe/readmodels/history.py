@@ -128,6 +128,7 @@ class HistoryModel:
 
     name: Final = NAME
     source: Final = Topic.LIFECYCLE
+    folds_ahead: Final = True
 
     def __init__(self) -> None:
         self.functions: Final[LoadedFunctions] = DIGESTED.load()

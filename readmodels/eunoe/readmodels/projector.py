@@ -45,7 +45,11 @@ R = TypeVar("R")
 
 
 class ReadModel(Protocol[R]):
-    """One question, and the keys that answer it. ``R``: `Event` for `Topic.LIFECYCLE`, `KeyChange` for `Topic.KEYS`."""
+    """One question, and the keys that answer it. ``R``: `Event` for `Topic.LIFECYCLE`, `KeyChange` for `Topic.KEYS`.
+
+    A model whose fold reads nothing that its own writes change says so by ``folds_ahead = True``: a rebuild then folds
+    the next batch while Redis applies the last.
+    """
 
     @property
     def name(self) -> str:
@@ -101,6 +105,7 @@ class ProjectorLane(Generic[R]):
         generation: int = 1,
         feeds: Feeds | None = None,
         named: bool = False,
+        ahead: bool = False,
         pace: Pace = Pace(),  # noqa: B008  # a frozen value
         client_settings: Mapping[str, Any] = MappingProxyType({}),
         written: Callable[[Sequence[Positioned[R]]], None] | None = None,
@@ -117,6 +122,8 @@ class ProjectorLane(Generic[R]):
         self._watermark = Watermark(redis, self._prefix, model.functions)
         self._generations = GenerationStore(redis) if named else None
         self._pace = pace
+        self._ahead = ahead
+        self._moving: asyncio.Task[int] | None = None
         self._position = Offset(0)
         self._healed = 0
         self._check_at = 0.0
@@ -124,7 +131,7 @@ class ProjectorLane(Generic[R]):
 
     @property
     def position(self) -> Offset:
-        """The next offset to fold: the watermark, as far as this lane knows."""
+        """The next offset to fold: the watermark, as far as this lane knows, with what is on its way there."""
         return self._position
 
     @property
@@ -154,6 +161,9 @@ class ProjectorLane(Generic[R]):
                 with contextlib.suppress(WatermarkMismatch):
                     await self._check()
         finally:
+            if self._moving is not None:
+                self._moving.cancel()
+                await asyncio.gather(self._moving, return_exceptions=True)
             await self._reading.stop()
 
     async def _advance(self, until: Offset | None) -> None:
@@ -163,12 +173,15 @@ class ProjectorLane(Generic[R]):
             # Cut off at its start, or gone at its end: the checks tell which, and where it was a moment's matter go on.
             return await self._seek_to_watermark()
         except RecordTooLargeError:
+            await self._settle()
             raise self._stopped(Unreadable(self._position, "it is larger than a fetch")) from None
         chunk = chunk if until is None else chunk.before(until)
         try:
             if chunk.to != self._position or chunk.problem is not None:
                 await self._apply(chunk)
             await self._check()
+            if until is not None and self._position >= until:
+                await self._settle()
         except WatermarkMismatch as mismatch:
             self._healed += 1
             log.warning("%s; reading on from there", mismatch)
@@ -187,6 +200,7 @@ class ProjectorLane(Generic[R]):
         if now < self._check_at and (self._told or not at_end):
             return
         self._check_at = now + self._pace.check_s
+        await self._settle()
         if at_end and fetched_at is not None:
             await self._watermark.move([Step(self._position, self._position, (), {"caught_up_at": fetched_at})])
             self._told = True
@@ -203,13 +217,31 @@ class ProjectorLane(Generic[R]):
             to, problem = refused.offset, Unreadable(refused.offset, refused.problem)
             records = [each for each in records if each.offset < refused.offset]
             operations = await self._model.fold(self._prefix, records) if records else ()
-        self._position = Offset(await self._watermark.move(steps_of(self._position, to, records, operations)))
+        await self._move(steps_of(self._position, to, records, operations))
         if self._written is not None and self._told and records:
             self._written(records)
         if problem is not None:
+            await self._settle()
             raise self._stopped(problem)
 
+    async def _move(self, steps: Sequence[Step]) -> None:
+        """Returns when it is done, or, of a lane that folds ahead, when what came before it is."""
+        await self._settle()
+        if steps:
+            self._moving = asyncio.create_task(self._watermark.move(steps), name="move")
+            self._position = Offset(steps[-1].to)
+        if not self._ahead:
+            await self._settle()
+
+    async def _settle(self) -> None:
+        """Returns when nothing is on its way. Raises what moving raised."""
+        moving, self._moving = self._moving, None
+        if moving is not None:
+            await moving
+
     async def _seek_to_watermark(self) -> None:
+        with contextlib.suppress(WatermarkMismatch):
+            await self._settle()
         position = Offset(await self._watermark.position())
         if position == RETIRED or not await self._is_wanted(position):
             raise GenerationRetired(self._model.name, self._partition, self._prefix.generation)

@@ -119,6 +119,7 @@ class ReviewModel:
 
     name: Final = NAME
     source: Final = Topic.LIFECYCLE
+    folds_ahead: Final = True
 
     def __init__(self, redis: Redis, clock: Callable[[], Millis]) -> None:
         self.functions: Final[LoadedFunctions] = LIBRARY.load()

@@ -10,6 +10,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.readmodels.errors import CannotApply, LogStartMovedOn, NotThisLog, ProjectionAheadOfLog, ProjectionStopped
+from eunoe.readmodels.projector import Pace
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.steps import MAX_RECORDS
 from eunoe.readmodels.store import text
@@ -207,6 +208,42 @@ async def test_an_event_that_cannot_be_applied_is_never_skipped_and_goes_on_once
     assert sorted(await seen(log)) == [0, *offsets[:40]]
     await log.fold(Noted())
     assert sorted(await seen(log)) == [0, *offsets]
+
+
+class Losing(Noted):
+    """Redis loses everything that was written, while the third batch is folded; once."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log, self.batches = log, 0
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
+        self.batches += 1
+        if self.batches == 3:
+            await self._log.redis.delete(prefix.watermark, prefix.key("seen"))
+        return await super().fold(prefix, records)
+
+
+async def test_a_lane_that_folds_ahead_loses_nothing_that_was_on_its_way(log: Log) -> None:
+    offsets = await log.write(*events(0, 100))
+    losing, small = Losing(log), Pace(batch=10, poll_ms=50)
+    lane = log.lane(losing, ahead=True, pace=small)
+    await asyncio.wait_for(lane.run(until=await log.end()), SOON)
+    assert lane.healed > 0
+    assert len(losing.folded) > 101, "folded again"
+    assert sorted(await seen(log)) == [0, *offsets]
+    await log.fold(Noted("other"), pace=small)
+    assert await log.contents("noted") == await log.contents("other")
+    assert await position(log) == lane.position == await log.end()
+
+
+async def test_a_lane_that_folds_ahead_stops_at_the_event_that_cannot_be_applied(log: Log) -> None:
+    offsets = await log.write(*events(0, 60))
+    lane = log.lane(Noted(refuse=sample_id("c40")), ahead=True, pace=Pace(batch=10, poll_ms=50))
+    with pytest.raises(ProjectionStopped) as stopped:
+        await asyncio.wait_for(lane.run(until=await log.end()), SOON)
+    assert stopped.value.offset == offsets[40] == await position(log)
+    assert sorted(await seen(log)) == [0, *offsets[:40]]
 
 
 async def test_a_log_that_ends_before_the_watermark_is_refused_with_the_choice(log: Log) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.readmodels.recall.analyse import Analyser, Term, UnknownLanguage, Unusable
-from eunoe.readmodels.recall.analyse_words import LoneSurrogate
+from eunoe.readmodels.recall.analyse_words import LoneSurrogate, cut, fold, segment
 
 ANALYSER = Analyser()
 
@@ -14,6 +14,19 @@ def found(statement: str, query: str, analyser: Analyser = ANALYSER) -> bool:
     """Whether the query shares a term with the statement."""
     held = {term for term, _ in analyser.document(statement).counts}
     return any(term in held for term, _ in analyser.query(query).weights)
+
+
+ASCII = st.text(st.characters(max_codepoint=127), max_size=60)
+LIKE_A_SENTENCE = st.lists(
+    st.sampled_from(
+        ["u.s", "don't", "1,000", "3.5", "a:b", "x;y", "ab", "7", "ok.", "e.g.,", "--", "'q'", "(z)", "a_b", "!"]
+    )
+).map(" ".join)
+
+
+@given(ASCII | LIKE_A_SENTENCE)
+def test_the_short_way_cuts_words_as_icu_does(text: str) -> None:
+    assert segment(fold(text)) == cut(fold(text))
 
 
 @pytest.mark.parametrize(

@@ -246,6 +246,7 @@ class Rebuild:
             redis=self.redis,
             generation=prefix.generation,
             named=True,
+            ahead=bool(getattr(self.model, "folds_ahead", False)),
             pace=Pace(batch=self.batch),
         )
         watching = asyncio.create_task(self._watch(prefix.partition, lane))

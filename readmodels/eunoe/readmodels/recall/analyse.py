@@ -10,11 +10,11 @@ found through them. Dates are those of `analyse_dates`. Each kind is just anothe
 own.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Final, NewType
 
 import Stemmer
@@ -105,8 +105,10 @@ class Analyser:
         days = days_in(folded, segments)
         if observed_at is not None:
             days = (Day.of(observed_at), *days)
-        counts = Counter(self._terms(words))
-        counts.update(dict.fromkeys((Term(DATE + term) for day in days for term in day.filed_under()), 1))
+        counts: dict[Term, int] = {}
+        for term in self._terms(words):
+            counts[term] = counts.get(term, 0) + 1
+        counts |= {Term(DATE + term): 1 for day in days for term in day.filed_under()}
         return DocumentTerms(
             counts=tuple(counts.items()), length=len(words), clipped=cut or len(text) > self.longest_text
         )
@@ -130,9 +132,15 @@ class Analyser:
 
     def _terms(self, words: Iterable[tuple[str, str, Script]]) -> Iterator[Term]:
         for stemmed, surface, script in words:
-            yield Term(WORD + stemmed)
-            if script in _PAIRED:
-                for start in range(len(surface) - 1):
-                    yield Term(PART + surface[start : start + 2])
-            elif script is not Script.NUMBER and len(surface) >= self.prefix - 1:
-                yield Term(PART + surface[: self.prefix])
+            yield from _terms_of(stemmed, surface, script, self.prefix)
+
+
+@lru_cache(maxsize=32_768)
+def _terms_of(stemmed: str, surface: str, script: Script, prefix: int) -> tuple[Term, ...]:
+    """Of one word. Like the cache of `stem`, this one holds single words of this process's texts."""
+    word = Term(WORD + stemmed)
+    if script in _PAIRED:
+        return (word, *(Term(PART + surface[start : start + 2]) for start in range(len(surface) - 1)))
+    if script is not Script.NUMBER and len(surface) >= prefix - 1:
+        return (word, Term(PART + surface[:prefix]))
+    return (word,)

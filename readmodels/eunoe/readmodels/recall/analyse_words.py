@@ -33,6 +33,8 @@ _SOFTEN: Final = (("\u2019", "'"), ("\u02bc", "'"), ("_", " "), ("\u0451", "\u04
 _LATIN_LETTERS: Final = str.maketrans("øłđħıæœþð", "oldhiaotd")
 _ELIDED: Final = frozenset(("l", "d", "j", "m", "n", "s", "t", "c", "qu"))
 _ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_STOPS: Final = ".,;:!?"
+"""What may end a word that ICU would cut off: within one, some of these join."""
 _GROUPED: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
@@ -79,10 +81,25 @@ def fold(text: str) -> str:
 
 
 def segment(folded: str) -> list[str]:
-    """The words of folded text in order, each with a letter or digit.
+    """The words of folded text in order, each with a letter or digit, as ICU cuts them. Raises `LoneSurrogate`.
 
-    Raises `LoneSurrogate`.
+    ICU is not asked where the answer is plain: it always cuts at white space, and never within ASCII letters and digits
+    (a third of the time, measured on sentences of ten words).
     """
+    if not folded.isascii():
+        return cut(folded)
+    words: list[str] = []
+    for chunk in folded.split():
+        word = chunk.rstrip(_STOPS)
+        if word.isalnum():
+            words.append(word)
+        elif word:
+            words += cut(chunk)
+    return words
+
+
+def cut(folded: str) -> list[str]:
+    """As `segment`, by ICU alone."""
     try:
         breaker = WordBreaker(folded, _ROOT)
     except UnicodeEncodeError as error:

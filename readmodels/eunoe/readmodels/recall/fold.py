@@ -66,6 +66,7 @@ class RecallModel:
     functions: LoadedFunctions = field(default_factory=RECALL.load)
     name: str = names.MODEL
     source: Topic = Topic.LIFECYCLE
+    folds_ahead: bool = True
     _indexes: dict[tuple[str, TenantId], TenantIndex] = field(default_factory=dict)
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:

@@ -1,6 +1,6 @@
 """What `recall` keeps of a record: the clear fields as the event had them, and the sealed body."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -131,13 +131,23 @@ Plain = str | bytes | int | tuple["Plain", ...]
 
 def _packed(value: Plain) -> bytes:
     """MessagePack as Redis' Lua reads it: bytes go out as the old raw type, for it does not know ``bin``."""
-    if isinstance(value, int):
-        return b"\xcf" + value.to_bytes(8)
+    pieces: list[bytes] = []
+    _pack(value, pieces.append)
+    return b"".join(pieces)
+
+
+def _pack(value: Plain, put: Callable[[bytes], None]) -> None:
     if isinstance(value, tuple):
-        return b"\xdc" + len(value).to_bytes(2) + b"".join(map(_packed, value))
-    content = value.encode() if isinstance(value, str) else value
-    size = len(content)
-    return (b"\xda" + size.to_bytes(2) if size < 65_536 else b"\xdb" + size.to_bytes(4)) + content
+        put(b"\xdc" + len(value).to_bytes(2))
+        for item in value:
+            _pack(item, put)
+    elif isinstance(value, int):
+        put(b"\xcf" + value.to_bytes(8))
+    else:
+        content = value.encode() if isinstance(value, str) else value
+        size = len(content)
+        put(b"\xda" + size.to_bytes(2) if size < 65_536 else b"\xdb" + size.to_bytes(4))
+        put(content)
 
 
 def _size_at(packed: bytes, at: int) -> tuple[int, int]:

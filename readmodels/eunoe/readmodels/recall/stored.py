@@ -1,6 +1,7 @@
 """From a decided record and its opened body to the bytes that `recall` stores of it."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from eunoe.crypto.keys import IndexKey
 from eunoe.readmodels.recall import keys as names
@@ -92,8 +93,7 @@ def _postings(
 ) -> Postings:
     draft = fact.draft
     owner: AgentId | None = None if draft.visibility is Visibility.SHARED else draft.agent
-    words = [term for term, _ in terms.counts]
-    scores = (names.posting_score(ranking.impact(count, terms.length), count) for _, count in terms.counts)
+    words, scores = [term for term, _ in terms.counts], _scores(ranking, terms.length)
     scopes = dict.fromkeys(names.scope_name(owner, purpose) for purpose in draft.purposes)
     return Postings(
         tenant=tenant,
@@ -102,9 +102,25 @@ def _postings(
             f"s:{tenant}:{draft.subject}:{draft.generation}",
             *(f"a:{tenant}:{each.subject}:{each.generation}" for each in fact.about),
         ),
-        scores=b"".join(score.to_bytes(names.SCORE_BYTES) for score in scores),
+        scores=b"".join([scores[count] for _, count in terms.counts]),
         scopes=tuple((name, b"".join(key.tokens(name, words))) for name in scopes),
     )
+
+
+class _Scores(dict[int, bytes]):
+    """By count: what a term weighs in documents of ``length`` words, as it is stored. Most terms have one of few."""
+
+    def __init__(self, ranking: Bm25, length: int) -> None:
+        self._ranking = ranking
+        self._length = length
+
+    def __missing__(self, count: int) -> bytes:
+        score = names.posting_score(self._ranking.impact(count, self._length), count)
+        self[count] = score.to_bytes(names.SCORE_BYTES)
+        return self[count]
+
+
+_scores = lru_cache(maxsize=1_024)(_Scores)
 
 
 def _record(header: EventHeader, fact: events.MemoryAccepted | events.MemoryQuarantined) -> StoredRecord:
