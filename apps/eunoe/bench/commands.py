@@ -32,6 +32,7 @@ def _size(
 def _perform(work: Work, *, as_json: bool, partitions: int = 1) -> None:
     """Run on a stack, show what was found. Missing a bar is a finding, not a failure."""
     from eunoe.bench.machine import describe
+    from eunoe.worker.collecting import collect_rarely
 
     def progress(text: str) -> None:
         click.echo(text, err=True)
@@ -42,6 +43,7 @@ def _perform(work: Work, *, as_json: bool, partitions: int = 1) -> None:
             return (await work(ground, progress)).document(machine)
 
     progress("starting Kafka and Redis")
+    collect_rarely()
     with endpoints() as where:
         document = asyncio.run(measured())
     if as_json:

@@ -1,6 +1,5 @@
 """`eunoe worker`: a worker in the foreground."""
 
-import gc
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,9 +11,6 @@ from eunoe.cli.options import Call, common, run
 if TYPE_CHECKING:
     from eunoe.runtime.settings import Settings
     from eunoe.worker.roles import Role
-
-
-_YOUNG_VALUES = 50_000
 
 
 @click.command()
@@ -33,6 +29,7 @@ def worker(call: Call, roles: str | None, accept_bad: tuple[str, ...], http_port
     Exits 0 when told to stop, and 1 when a service died. Log lines go to stderr and hold no memory content.
     """
     from eunoe.worker.app import make_worker
+    from eunoe.worker.collecting import collect_rarely
     from eunoe.worker.roles import ALL, Role, parse_accepted, parse_roles
 
     wanted = ALL if roles is None else parse_roles(roles)
@@ -50,10 +47,7 @@ def worker(call: Call, roles: str | None, accept_bad: tuple[str, ...], http_port
     for noisy in ("faust", "mode", "aiohttp"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     made = make_worker(settings, wanted, accepted)
-    # A batch makes tens of thousands of values that die by reference count; looking through the live ones for cycles
-    # every 700 allocations had been a third of a decider's CPU (measured, before most values were left out of it).
-    gc.freeze()
-    gc.set_threshold(_YOUNG_VALUES)
+    collect_rarely()
     made.execute_from_commandline()
 
 

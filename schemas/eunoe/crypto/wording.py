@@ -9,7 +9,6 @@ import re
 import unicodedata
 from typing import Final
 
-_SPACE: Final = re.compile(r"\s+")
 _LEAD: Final = re.compile(r"^(?:(?:[-*+•‣·–—>]|\d{1,3}[.)]|\[[ x]?\]) )+")
 _ENDINGS: Final = " .,;:!\u3002\u3001\u06d4\u0964\u061b\u060c"
 """What may end a statement and mean nothing. A question mark does mean something."""
@@ -18,9 +17,10 @@ _INVISIBLE: Final = frozenset({"Cf", "Cc"})
 
 def same_words(statement: str) -> bytes:
     """Equal for statements that say the same in the same words; UTF-8."""
-    text = unicodedata.normalize("NFKC", statement)
-    text = "".join(each for each in text if each.isspace() or unicodedata.category(each) not in _INVISIBLE)
-    text = _SPACE.sub(" ", text).strip()
+    text = statement if statement.isascii() else unicodedata.normalize("NFKC", statement)
+    if not text.isprintable():
+        text = "".join(each for each in text if each.isspace() or unicodedata.category(each) not in _INVISIBLE)
+    text = " ".join(text.split())
     text = _LEAD.sub("", text).rstrip(_ENDINGS)
     return (text.casefold() or statement).encode()
 
