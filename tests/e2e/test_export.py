@@ -52,6 +52,23 @@ async def _written(memory: Memory) -> dict[str, str]:
     return ids
 
 
+async def _left_to_the_person(people: People, eunoe: Program) -> None:
+    """Who acts for a person hands out and forgets what `export_delete_policy` leaves to them, and nothing else."""
+    said: dict[str, str] = {}
+    for text, left in (("Likes jazz.", "user_visible"), ("Owes us money.", "operator_only")):
+        fields = {"source": SOURCE, "statement": text, "subject": "cleo", "export_delete_policy": left} | WHERE
+        said[text] = (await people.agent.perform(line_of({"op": "remember", **fields}))).memory_id or ""
+    portal = ("--tenant", "acme", "--subject", "cleo", "--as", "dev-portal")
+    document = json.loads(await eunoe("export", *portal, "--identity-checked", "logged in, second factor"))
+    statement = document["statement"]
+    assert [each["statement"] for each in statement["records"]] == ["Likes jazz."]
+    assert (statement["user_visible_only"], statement["counts"]["operator_only"]) == (True, 1)
+    kept = json.loads(await eunoe("forget", "--memory", said["Owes us money."], *portal, "--json", code=1))
+    assert (kept["outcome"]["reason"], kept["outcome"]["field"]) == ("not_allowed", "export_delete_policy")
+    gone = json.loads(await eunoe("forget", "--memory", said["Likes jazz."], *portal, "--json"))
+    assert (gone["stage"], gone["outcome"]["status"]) == ("logical", "done")
+
+
 async def test_a_person_gets_all_that_is_held_signed_without_the_others_and_nothing_once_forgotten(
     people: People, tmp_path: Path
 ) -> None:
@@ -81,6 +98,7 @@ async def test_a_person_gets_all_that_is_held_signed_without_the_others_and_noth
     assert statement["about_the_person"][-1]["identity_check"] == CHECKED
     assert "oris" not in json.dumps(statement)
 
+    await _left_to_the_person(people, eunoe)
     identity = pyrage.x25519.Identity.generate()
     (tmp_path / "to").write_text(f"# anna\n{identity.to_public()}\n")
     (tmp_path / "mine").write_text(f"{identity}\n")

@@ -28,7 +28,10 @@ OWN_KEY: Final = "no read shows it any more; it has a key of its own, which is b
 @click.command()
 @tenant_option
 @click.option("--memory", "memory_id", help="One memory.")
-@click.option("--subject", help="Everything about this person: no read shows it, and nothing new is accepted.")
+@click.option(
+    "--subject",
+    help="All about this person: no read shows it, and nothing new is accepted; with --memory, whose it must be.",
+)
 @click.option("--all", "everything", is_flag=True, help="The whole tenant.")
 @click.option(
     "--until",
@@ -41,13 +44,14 @@ OWN_KEY: Final = "no read shows it any more; it has a key of its own, which is b
 def forget(call: Call, everything: bool, until: str | None, timeout: float, **given: Any) -> None:
     """Render a memory, or all that is held on a person, unreadable. Needs the right to erase.
 
+    A program that acts for the person (the right self_service) forgets one memory that is left to them, and names both.
     Who may only ask (or while a legal hold stands) asks: nobody reads the person's memories from then on, and nothing
     is destroyed yet. For a person it waits until that is proved, and prints what was proved. Exits 1 where the stage is
     not reached or not proved in time; the erasure goes on, and `eunoe receipt show` tells later.
     """
     named = [name for name in ("memory_id", "subject") if given[name] is not None]
-    if len(named) + everything != 1:
-        raise click.UsageError("name exactly one of --memory, --subject and --all")
+    if bool(named) == everything:
+        raise click.UsageError("name --memory, --subject (with --memory: whose it must be), or --all alone")
     if everything:
         raise click.UsageError("--all: forgetting a whole tenant comes in a later version; nothing was done")
     if given["memory_id"] is not None and until not in (None, LOGICAL):

@@ -28,6 +28,10 @@ NOT_INCLUDED: Final = (
     "what readers did with what they were given, and prompts it was delivered in",
     "keys, digests and search terms, which say nothing that the texts do not",
 )
+OFFICERS_ONLY: Final = (
+    "records that are not left to the person to export, those that concern several people, and what was decided about "
+    "the person as a whole: an officer hands those out",
+)
 NO_OTHERS: Final = "concerns other people too; left out, for no name was given to blank in it"
 _DECISIONS: Final = {
     "MemoryAccepted": WriteDecision.ALLOWED.value,
@@ -51,7 +55,10 @@ class Text(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Whose report, who asked for it how, and the names of others that are blanked in it."""
+    """Whose report, who asked for it how, and the names of others that are blanked in it.
+
+    ``user_visible_only``: no officer asked; the report has what ``export_delete_policy`` leaves to the person.
+    """
 
     log_id: LogId
     tenant: TenantId
@@ -63,6 +70,7 @@ class Asked:
     command_id: CommandId
     partition: Partition
     redact: tuple[str, ...] = ()
+    user_visible_only: bool = False
 
 
 def access_report(
@@ -70,10 +78,9 @@ def access_report(
 ) -> dict[str, Any]:
     """``bodies``: of the records that may be opened. ``unreadable``: records of ``memory-access`` that are no traces
     this version knows."""
-    records = [
-        _record(each, held, bodies.get(each.draft.memory_id), asked, traces)
-        for each in held.of_generation(asked.generation)
-    ]
+    every = list(held.of_generation(asked.generation))
+    theirs = [each for each in every if each.state.user_visible] if asked.user_visible_only else every
+    records = [_record(each, held, bodies.get(each.draft.memory_id), asked, traces) for each in theirs]
     texts = [each["text"] for each in records]
     return {
         "installation": asked.log_id,
@@ -84,12 +91,15 @@ def access_report(
         "identity_check": asked.identity_check,
         "recorded_as": asked.command_id,
         "as_of": {"partition": asked.partition, "position": held.position},
-        "counts": {"records": len(records)} | {each.value: texts.count(each) for each in Text},
+        "user_visible_only": asked.user_visible_only,
+        "counts": {"records": len(records)}
+        | {each.value: texts.count(each) for each in Text}
+        | ({"operator_only": len(every) - len(theirs)} if asked.user_visible_only else {}),
         "records": records,
-        "about_the_person": [_said(*each) for each in held.about_person],
+        "about_the_person": [] if asked.user_visible_only else [_said(*each) for each in held.about_person],
         "earlier_generations_forgotten": asked.generation - 1,
         "traces": {"read": len(traces), "unreadable": unreadable},
-        "not_included": list(NOT_INCLUDED),
+        "not_included": [*NOT_INCLUDED, *(OFFICERS_ONLY if asked.user_visible_only else ())],
     }
 
 

@@ -115,8 +115,9 @@ class Exporting:
 
         ``identity_checked``: how and by whom it was checked who asks; it stands in the log in the clear. ``redact``:
         the names of other people, as texts about several have them (`eunoe.client.redacting`). Needs the right
-        ``export``. Raises `ExportRefused` (``erased`` for a forgotten person), `SettingsError` without a key to sign
-        with, and what reading raises: a key that is unknown is never taken for erased.
+        ``export``, or ``self_service``: then only what is left to the person is in it. Raises `ExportRefused`
+        (``erased`` for a forgotten person), `SettingsError` without a key to sign with, and what reading raises: a key
+        that is unknown is never taken for erased.
         """
         signer = self._signer()
         if subject.casefold() in identity_checked.casefold():
@@ -125,7 +126,8 @@ class Exporting:
         outcome = await self._recorded(of, subject, identity_checked, everything=False)
         person = (await self.keyring.tenant(of)).pseudonym(subject)
         held = await self._held(Held(tenant=of, person=person), outcome)
-        generation = _generation(held, outcome)
+        recorded = _recorded_in(held, outcome)
+        generation = recorded.generation
         bodies = await self._bodies(held, held.of_generation(generation))
         traces, unreadable = await self._traces(of, held)
         since = Held(tenant=of, person=person, position=held.position)
@@ -143,6 +145,7 @@ class Exporting:
             command_id=outcome.command_id,
             partition=self.installation.partition_of(of),
             redact=tuple(redact),
+            user_visible_only=recorded.user_visible_only,
         )
         statement = access_report(asked, held, bodies, traces, unreadable)
         return signed_document(ACCESS_REPORT, self.installation.log_id, statement, signer)
@@ -198,9 +201,9 @@ def _named(keys: TenantKeys, draft: Draft, body: MemoryBody) -> bool:
     return (keys.pseudonym(body.subject), tuple(map(keys.pseudonym, body.about))) == (draft.subject, draft.about)
 
 
-def _generation(held: Held, outcome: Outcome) -> int:
-    """The generation that was open when the export was recorded."""
+def _recorded_in(held: Held, outcome: Outcome) -> ExportRecorded:
+    """What was recorded of this export: the generation that was open then, and how far it goes."""
     for header, fact in held.about_person:
         if header.command_id == outcome.command_id and isinstance(fact, ExportRecorded):
-            return fact.generation
+            return fact
     raise ExportRefused("not_recorded", outcome)

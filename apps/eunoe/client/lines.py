@@ -147,7 +147,7 @@ class RetractLine(_RecordLine, frozen=True, kw_only=True, tag="retract"):
 
 
 class ForgetLine(_Line, frozen=True, kw_only=True, tag="forget"):
-    """One record (``memory_id``) or one person (``subject``), never both."""
+    """One record (``memory_id``), or one person (``subject``). With both, the one record, which must be about them."""
 
     memory_id: Uuid | None = None
     subject: Subject | None = None
@@ -239,8 +239,8 @@ def _checked(line: Line) -> Line:
     match line:
         case RememberLine():
             _check_draft(line)
-        case ForgetLine() if (line.memory_id is None) == (line.subject is None):
-            raise BadLine("memory_id", "exactly one of memory_id and subject must be given")
+        case ForgetLine() if line.memory_id is None and line.subject is None:
+            raise BadLine("memory_id", "is missing; name it, or with subject a person")
         case _:
             pass
     return line

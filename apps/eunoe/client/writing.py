@@ -96,7 +96,7 @@ async def send(  # noqa: PLR0911 - one line per command
         case RetractLine():
             return await producer.retract(tenant, MemoryId(line.memory_id), line.expected_version, asked)
         case ForgetLine() if line.memory_id is not None:
-            return await producer.forget_memory(tenant, MemoryId(line.memory_id), asked)
+            return await producer.forget_memory(tenant, MemoryId(line.memory_id), asked, subject=line.subject)
         case ForgetLine():
             return await producer.forget_subject(tenant, line.subject, asked)
         case ReadmitLine():

@@ -19,9 +19,13 @@ IDENTITY_CHECK_CHARS: Final = 200
 def record_export(case: Case, command: RecordExport) -> Fact | Refusal:
     """Legal holds and requests to forget do not stand against it: a person's right to know what is held outlasts both.
 
-    A forgotten person is refused as ``erased``, one that nobody ever wrote about as ``not_found``.
+    A forgotten person is refused as ``erased``, one that nobody ever wrote about as ``not_found``. Who acts for the
+    person needs no right to export, and has what was left to the person handed out, no more (C46).
     """
-    objection = gate(case, Action.EXPORT, command.tenant) or _sees_all(case) or _checked(command)
+    not_officer = gate(case, Action.EXPORT, command.tenant)
+    for_person = not_officer is not None and gate(case, Action.SELF_SERVICE, command.tenant) is None
+    for_person = for_person and command.subject is not None
+    objection = (None if for_person else not_officer) or _sees_all(case) or _checked(command)
     if objection is not None:
         return objection
     answer = repeated(case, command.idempotency)
@@ -43,6 +47,7 @@ def record_export(case: Case, command: RecordExport) -> Fact | Refusal:
         generation=state.generation,
         records=state.records,
         identity_check=command.identity_check,
+        user_visible_only=for_person,
     )
 
 

@@ -205,14 +205,20 @@ def expire(case: Case, command: ExpireMemory) -> Fact | Refusal:
 def forget(case: Case, command: ForgetMemory) -> Fact | Refusal:
     """One record goes, whatever its state and version: the right to have it gone does not depend on either.
 
-    What is not there, or gone already, is a refusal and never looks like a success (M19).
+    What is not there, or gone already, is a refusal and never looks like a success (M19). Who acts for the person whom
+    it is about needs no right to erase, where the record was left to them (C46).
     """
-    objection = gate(case, Action.ERASE, command.tenant) or repeated(case, command.idempotency)
+    not_officer = gate(case, Action.ERASE, command.tenant)
+    for_person = not_officer is not None and gate(case, Action.SELF_SERVICE, command.tenant) is None
+    objection = (None if for_person else not_officer) or repeated(case, command.idempotency)
     if objection is not None:
         return objection
     record = _present(case)
     if isinstance(record, Refusal):
         return record
+    objection = _theirs(record, command, for_person=for_person)
+    if objection is not None:
+        return objection
     key = case.known.key
     if case.known.memory_held:
         return Refusal(reason=Reason.ON_HOLD, current_version=record.version)
@@ -225,6 +231,17 @@ def forget(case: Case, command: ForgetMemory) -> Fact | Refusal:
             own_key=key is not None and str(key.bucket) == record.memory_id,
         )
     )
+
+
+def _theirs(record: MemoryState, command: ForgetMemory, *, for_person: bool) -> Refusal | None:
+    """It is about whoever was named, and theirs to forget where no officer asks."""
+    if command.subject is not None and command.subject != record.subject:
+        return Refusal(reason=Reason.NOT_FOUND, field="subject")
+    if not for_person:
+        return None
+    if command.subject is None:
+        return Refusal(reason=Reason.NOT_ALLOWED, field="subject")
+    return None if record.user_visible else Refusal(reason=Reason.NOT_ALLOWED, field="export_delete_policy")
 
 
 def _present(case: Case) -> MemoryState | Refusal:

@@ -46,7 +46,16 @@ from eunoe.schemas.events import (
     SubjectRef,
 )
 from eunoe.schemas.ids import AgentId, KeyId, LogId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
-from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Review, Sensitivity, Trust, Visibility
+from eunoe.schemas.values import (
+    Confirmation,
+    ConflictPolicy,
+    ExportDeletePolicy,
+    Lifecycle,
+    Review,
+    Sensitivity,
+    Trust,
+    Visibility,
+)
 
 
 class Step(StrEnum):
@@ -121,7 +130,8 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     ``claim_ref`` are keyed: what contradicts what is told without opening anything. ``said_at``: when it was observed,
     or else decided. ``reviewable_at``: the end of its waiting period. ``sensitivity``: who may judge or replace it.
     ``origin``: the log that it was brought in from as it was there, by a signature that the policy trusts.
-    ``asked``: while it waits, the keyed digest of the whole request that brought it.
+    ``asked``: while it waits, the keyed digest of the whole request that brought it. ``user_visible``: the person
+    whom it is about may have it exported and forgotten without an officer.
     """
 
     memory_id: MemoryId
@@ -152,6 +162,7 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     sensitivity: Sensitivity = Sensitivity.RESTRICTED
     origin: LogId | None = None
     asked: bytes | None = None
+    user_visible: bool = False
 
 
 class ImpossibleFact(Exception):
@@ -262,6 +273,7 @@ def _born(state: MemoryState | None, header: EventHeader, fact: MemoryAccepted |
         sensitivity=draft.sensitivity,
         origin=None if header.origin is None else header.origin.log_id,
         asked=header.payload_digest if waits else None,
+        user_visible=draft.export_delete_policy is ExportDeletePolicy.USER_VISIBLE and not fact.about,
     )
 
 

@@ -281,8 +281,10 @@ def _payload(command: RememberMemory | CorrectMemory, body: MemoryBody) -> bytes
 def _plain_payload(command: Command) -> bytes:
     """For commands without a body: ids, versions and codes, which no key has to hide."""
     match command:
-        case PromoteMemory() | ConfirmMemory() | ResolveConflict() | ForgetMemory():
+        case PromoteMemory() | ConfirmMemory() | ResolveConflict():
             named: tuple[str | int | None, ...] = (command.memory_id,)
+        case ForgetMemory():
+            named = (command.memory_id, command.subject)
         case RejectMemory() | RetractMemory():
             named = (command.memory_id, command.reason)
         case ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | LiftHold():

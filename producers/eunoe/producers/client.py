@@ -201,9 +201,14 @@ class MemoryProducer:
         )
         return await self._send(command, asked)
 
-    async def forget_memory(self, tenant: TenantId, memory_id: MemoryId, asked: Asked = ALONE) -> Sent:
+    async def forget_memory(
+        self, tenant: TenantId, memory_id: MemoryId, asked: Asked = ALONE, *, subject: str | None = None
+    ) -> Sent:
+        """``subject``: whose it must be. Who may not erase names the person, and may forget what was left to them."""
         hashed = await self._about(tenant, memory_id, 0, asked)
-        return await self._send(ForgetMemory(tenant=tenant, memory_id=memory_id, idempotency=hashed), asked)
+        whose = None if subject is None else (await self._person(tenant, subject, asked))[0]
+        command = ForgetMemory(tenant=tenant, memory_id=memory_id, subject=whose, idempotency=hashed)
+        return await self._send(command, asked)
 
     # One person.
 

@@ -13,7 +13,9 @@ from eunoe.schemas.ids import LogId, Offset
 from eunoe.schemas.policy import Policy, PrincipalRule
 from eunoe.schemas.values import Action, Algorithm, PrincipalKind
 
-_GUARDED = frozenset({Action.ERASE, Action.READMIT, Action.HOLD, Action.REVIEW, Action.EXPORT, Action.IMPORT})
+_GUARDED = frozenset(
+    {Action.ERASE, Action.READMIT, Action.HOLD, Action.REVIEW, Action.EXPORT, Action.IMPORT, Action.SELF_SERVICE}
+)
 
 SignedBytes = Callable[[Approval], bytes]
 """What an approval must be a signature of."""

@@ -27,7 +27,7 @@ from eunoe.schemas.policy import Policy, SecretRef
 from eunoe.schemas.policy_file import development_policy_text, read_policy
 from eunoe.schemas.values import Algorithm
 
-_HMAC_PRINCIPALS: Final = ("dev-agent", "eunoe-sweeper")
+_HMAC_PRINCIPALS: Final = ("dev-agent", "dev-portal", "eunoe-sweeper")
 _SIGNING_PRINCIPALS: Final = ("dev-reviewer", "dev-officer")
 _CONTROL: Final = "dev-control"
 _ATTEST: Final = "attest"

@@ -204,8 +204,11 @@ class ExpireMemory(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ForgetMemory(Struct, frozen=True, kw_only=True, gc=False):
+    """``subject``: whose it must be, where that is said; who only acts for the person says it."""
+
     tenant: TenantId
     memory_id: MemoryId
+    subject: Pseudonym | None = None
     idempotency: bytes
 
 

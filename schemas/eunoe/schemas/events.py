@@ -367,12 +367,14 @@ class ExportRecorded(Struct, frozen=True, kw_only=True, gc=False):
     """All that was held up to here may be handed out, on the person or, with ``subject`` None, on the whole tenant.
 
     ``records`` counts what is held on the person; None for a tenant. ``identity_check`` as in `RecordExport`.
+    ``user_visible_only``: no officer asked for it; the person gets those of their records that are theirs to export.
     """
 
     subject: Pseudonym | None = None
     generation: int = 0
     records: int | None = None
     identity_check: str
+    user_visible_only: bool = False
 
 
 class CommandRejected(Struct, frozen=True, kw_only=True, gc=False):

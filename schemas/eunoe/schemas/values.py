@@ -112,7 +112,8 @@ class ConflictPolicy(StrEnum):
 
 
 class ExportDeletePolicy(StrEnum):
-    """Whether the person described may export and delete the record without an operator."""
+    """Whether the person described may export and delete the record without an operator: who acts for them does it
+    with the right ``self_service``. A record that concerns several people is never left to one of them."""
 
     USER_VISIBLE = "user_visible"
     OPERATOR_ONLY = "operator_only"
@@ -144,3 +145,5 @@ class Action(StrEnum):
     IMPORT = "import"
     HOLD = "hold"
     OPERATE = "operate"
+    SELF_SERVICE = "self_service"
+    """To hand a person, or forget at their wish, those of their records that ``export_delete_policy`` leaves them."""

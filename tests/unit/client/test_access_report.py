@@ -1,5 +1,6 @@
 """What a report shows of each record, and what it never shows."""
 
+import dataclasses
 import json
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from eunoe.schemas.events import (
     SupersededRef,
 )
 from eunoe.schemas.ids import CommandId, LogId, MemoryId, Offset, Partition, PrincipalName, Pseudonym, TenantId
+from eunoe.schemas.values import ExportDeletePolicy
 from eunoe.testing.samples import (
     SAMPLE_SUBJECT,
     SAMPLE_TENANT,
@@ -139,3 +141,17 @@ def test_states_times_history_and_readers_are_there_and_no_pseudonym() -> None:
     assert (said["what"], said["identity_check"], said["records"]) == ("ExportRecorded", "passport", 5)
     document = signed_document(ACCESS_REPORT, ASKED.log_id, statement, Ed25519Signer(None, b"k" * 32))
     assert not any(hidden in json.dumps(document) for hidden in (SAMPLE_SUBJECT, OTHER))
+
+
+def test_without_an_officer_it_has_what_is_left_to_the_person_and_says_how_much_is_not() -> None:
+    found = held()
+    left = ExportDeletePolicy.USER_VISIBLE
+    for offset, name in enumerate(("hers", "with boris"), 100):
+        draft = sample_draft(memory_id=MemoryId(sample_id(name)), export_delete_policy=left)
+        found.take(Offset(offset), sample_event(sample_accepted(draft, about=(THEIRS,) if offset > 100 else ())))
+    body = {MemoryId(sample_id("hers")): MemoryBody(statement="Prefers tea.")}
+    statement = access_report(dataclasses.replace(ASKED, user_visible_only=True), found, BODIES | body, (), 0)
+    assert [each["statement"] for each in statement["records"]] == ["Prefers tea."]
+    assert statement["counts"]["operator_only"] == len(list(found.of_generation(1))) - 1
+    assert (statement["user_visible_only"], statement["about_the_person"]) == (True, [])
+    assert any("an officer hands those out" in each for each in statement["not_included"])

@@ -76,6 +76,8 @@ ROBOT_OFFICER: Final = PrincipalName("robot-officer")
 IMPORTER: Final = PrincipalName("importer")
 EXPORTER: Final = PrincipalName("exporter")
 ROBOT_EXPORTER: Final = PrincipalName("robot-exporter")
+PORTAL: Final = PrincipalName("portal")
+"""Acts for whoever is about themselves."""
 ASKER: Final = PrincipalName("asker")
 OTHER_ASKER: Final = PrincipalName("other-asker")
 SWEEPER: Final = PrincipalName("sweeper")
@@ -142,6 +144,7 @@ _PRINCIPALS: Final = (
     _principal(IMPORTER, _HUMAN, Action.IMPORT, cleared=Sensitivity.RESTRICTED),
     _principal(EXPORTER, _HUMAN, Action.EXPORT, cleared=Sensitivity.RESTRICTED),
     _principal(ROBOT_EXPORTER, _SERVICE, Action.EXPORT, cleared=Sensitivity.RESTRICTED),
+    _principal(PORTAL, _SERVICE, Action.SELF_SERVICE, cleared=Sensitivity.RESTRICTED),
     _principal(ASKER, _SERVICE, Action.WRITE, Action.REQUEST_ERASURE),
     _principal(OTHER_ASKER, _SERVICE, Action.WRITE, Action.REQUEST_ERASURE),
     _principal(SWEEPER, _SERVICE, Action.EXPIRE),
@@ -261,8 +264,8 @@ def expire(name: str, version: int = 1, expires_at: Millis = IN_A_MONTH) -> Expi
     return ExpireMemory(tenant=ACME, memory_id=memory(name), expected_version=version, expires_at=expires_at)
 
 
-def forget(name: str) -> ForgetMemory:
-    return ForgetMemory(tenant=ACME, memory_id=memory(name), idempotency=once())
+def forget(name: str, subject: Pseudonym | None = None) -> ForgetMemory:
+    return ForgetMemory(tenant=ACME, memory_id=memory(name), subject=subject, idempotency=once())
 
 
 def forget_subject(subject: Pseudonym = ALICE, idempotency: bytes | None = None) -> ForgetSubject:

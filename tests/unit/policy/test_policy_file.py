@@ -35,7 +35,7 @@ def test_the_development_policy_is_valid_and_says_what_it_is_for_in_its_first_li
     policy = read(DEVELOPMENT)
     assert "development only" in DEVELOPMENT.splitlines()[0].lower()
     assert "one person alone" in DEVELOPMENT.splitlines()[1]
-    assert set(policy.principals) == {"dev-agent", "dev-reviewer", "dev-officer", "eunoe-sweeper"}
+    assert set(policy.principals) == {"dev-agent", "dev-portal", "dev-reviewer", "dev-officer", "eunoe-sweeper"}
     assert set(policy.kinds) == {"fact", "preference", "episode", "summary", "skill", "note"}
     assert len({policy.principals[PrincipalName(name)].owner for name in ("dev-reviewer", "dev-officer")}) == 2
 
