@@ -28,6 +28,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "resolve": ("eunoe.cli.record_commands:resolve", "Answer a conflict: this memory holds."),
     "rollback": ("eunoe.cli.rollback_command:rollback", "Take a memory back, and list who was given it."),
     "retract": ("eunoe.cli.record_commands:retract", "Take a memory back."),
+    "suspend": ("eunoe.cli.record_commands:suspend", "Send a memory that is in use back to waiting for a person."),
     "review": ("eunoe.cli.review_commands:review", "What waits for a person: list, show, approve, reject."),
     "forget": ("eunoe.cli.forget_commands:forget", "Render a memory, or all about a person, unreadable."),
     "receipt": ("eunoe.cli.receipt_commands:receipt", "Erasure receipts: list, show, verify."),

@@ -16,33 +16,40 @@ if TYPE_CHECKING:
 @click.command()
 @tenant_option
 @click.option("--apply", is_flag=True, help="Retract what the policy in force would refuse.")
-@click.option("--waiting", is_flag=True, help="With --apply: retract also what would wait for a person.")
+@click.option(
+    "--waiting",
+    type=click.Choice(("suspend", "retract")),
+    help="With --apply: what becomes of records in use that would wait: sent back to waiting, or retracted.",
+)
 @common
-def reevaluate(call: Call, tenant: str, apply: bool, waiting: bool) -> None:
+def reevaluate(call: Call, tenant: str, apply: bool, waiting: str | None) -> None:
     """Judge every stored record of TENANT by the policy in force, and list those that it would not let in as they are.
 
-    Without --apply nothing is written. Each retraction is a command of whoever calls, needs the right `review`, and
-    carries the reason. Begun again after it stopped, it goes on with what is left. Exits 1 while anything is left.
+    Without --apply nothing is written. Each retraction or suspension is a command of whoever calls, needs the right
+    `review`, and carries the reason. Begun again after it stopped, it goes on with what is left. Exits 1 while
+    anything is left.
     """
-    if waiting and not apply:
-        raise click.UsageError("--waiting says what --apply takes back too: give both")
+    if waiting is not None and not apply:
+        raise click.UsageError("--waiting says what --apply does with records that would wait: give both")
     found = run(_reevaluated(call, tenant, apply, waiting))
     call.show(_document(found), lambda: _text(found))
     if found.left:
         raise SystemExit(Exit.REFUSED)
 
 
-async def _reevaluated(call: Call, tenant: str, apply: bool, waiting: bool) -> "Report":
+async def _reevaluated(call: Call, tenant: str, apply: bool, waiting: str | None) -> "Report":
     from rich.progress import Progress, TextColumn
 
     from eunoe.client.memory import Memory
+    from eunoe.client.reevaluating import Waiting
     from eunoe.client.reevaluating import reevaluate as judge_again
 
+    how = None if waiting is None else Waiting(waiting)
     column = TextColumn("{task.description} {task.completed}")
     with Progress(column, console=call.aside, disable=not call.aside.is_terminal) as bar:
         task = bar.add_task("records", total=None)
         async with Memory.connect(call.settings()) as memory:
-            return await judge_again(memory, tenant, apply=apply, waiting=waiting, progress=lambda: bar.advance(task))
+            return await judge_again(memory, tenant, apply=apply, waiting=how, progress=lambda: bar.advance(task))
 
 
 def _document(found: "Report") -> dict[str, Any]:

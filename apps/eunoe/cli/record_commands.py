@@ -1,4 +1,4 @@
-"""`eunoe promote`, `reject`, `confirm`, `resolve`, `retract`: what is done to one record."""
+"""`eunoe promote`, `reject`, `confirm`, `resolve`, `retract`, `suspend`: what is done to one record."""
 
 from collections.abc import Callable
 from typing import Any
@@ -58,6 +58,16 @@ def resolve(call: Call, timeout: float, **given: Any) -> None:
 def retract(call: Call, timeout: float, **given: Any) -> None:
     """Take MEMORY_ID back."""
     _perform(call, "retract", timeout, given)
+
+
+@click.command()
+@click.option(
+    "--reason", "reasons", multiple=True, default=["sent_back"], help="A code, never free text.", show_default=True
+)
+@_record
+def suspend(call: Call, timeout: float, **given: Any) -> None:
+    """Send MEMORY_ID, which is in use, back to waiting for a person. Needs the right to review."""
+    _perform(call, "suspend", timeout, given | {"reasons": list(given["reasons"])})
 
 
 @click.command()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from eunoe.cli.terminal import quoted, visible
-from eunoe.client.review_shown import Changed, Relation, ShownConflict, ShownQuarantined
-from eunoe.readmodels.review_items import Conflict
+from eunoe.client.review_shown import Changed, Relation, ShownConflict, ShownQuarantined, ShownSuspended
+from eunoe.readmodels.review_items import SUSPENDED, Conflict, Suspended
 from eunoe.schemas.instants import instant
 
 if TYPE_CHECKING:
@@ -74,7 +74,13 @@ def shown_text(shown: "Shown", tenant: str, principal: str | None = None) -> "Re
     from rich.text import Text
 
     where = f"--tenant {tenant}" + ("" if principal is None else f" --as {principal}")
-    lines = _conflict(shown, where) if isinstance(shown, ShownConflict) else _quarantined(shown, where)
+    match shown:
+        case ShownConflict():
+            lines = _conflict(shown, where)
+        case ShownSuspended():
+            lines = _suspended(shown, where)
+        case ShownQuarantined():
+            lines = _quarantined(shown, where)
     return Group(*(Text(each) for each in lines))
 
 
@@ -82,6 +88,13 @@ def _row(item: "Item", now: "Millis") -> tuple[str, str, str]:
     if isinstance(item, Conflict):
         ids = "\n".join(f"{each.memory_id}\n  version {each.version}" for each in item.members)
         return ids, "conflict", f"{len(item.members)} memories\nsubject {item.subject[:8]}"
+    if isinstance(item, Suspended):
+        reasons = "\n".join((SUSPENDED, *item.reasons))
+        return (
+            f"{item.memory_id}\nversion {item.version}",
+            reasons,
+            f"sent back by {item.principal}\nsubject {item.subject[:8]}",
+        )
     wait = item.reviewable_at - now
     why = [*item.reasons, *([f"not before {words(wait)} from now"] if wait > 0 else [])]
     what = [f"{item.source_kind} by {item.agent}", f"{item.kind}, {item.sensitivity}", f"subject {item.subject[:8]}"]
@@ -114,6 +127,20 @@ def _quarantined(shown: ShownQuarantined, where: str) -> Iterable[str]:
     yield f"  eunoe review reject {shown.decide} {where} --reason CODE"
     if item.alike:
         yield "With --alike, those sent as well are rejected with the decision; each may come from somebody else."
+
+
+def _suspended(shown: ShownSuspended, where: str) -> Iterable[str]:
+    item = shown.item
+    yield f"Memory {item.memory_id}, version {item.version}, was in use and waits again, for {words(shown.age)}"
+    yield ""
+    yield "  (withheld)" if shown.record is None else quoted(shown.record.statement)
+    yield ""
+    yield from _listed("sent back by", [f"{item.principal}, for {', '.join(item.reasons)}"])
+    yield from _listed("was", [] if shown.record is None else [_record(shown.record)])
+    yield ""
+    yield from textwrap.wrap(shown.notice, _WIDTH)
+    yield f"  eunoe review approve {shown.decide} {where}"
+    yield f"  eunoe review reject {shown.decide} {where} --reason CODE"
 
 
 def _conflict(shown: ShownConflict, where: str) -> Iterable[str]:

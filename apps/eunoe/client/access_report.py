@@ -37,6 +37,7 @@ _DECISIONS: Final = {
     "MemoryAccepted": WriteDecision.ALLOWED.value,
     "MemoryQuarantined": WriteDecision.QUARANTINED.value,
     "MemoryPromoted": WriteDecision.ALLOWED.value,
+    "MemorySuspended": WriteDecision.QUARANTINED.value,
     "MemoryRejected": WriteDecision.REJECTED.value,
 }
 _PROVENANCE: Final = ("source_uri", "event_ids", "provenance", "evidence")

@@ -30,6 +30,7 @@ from eunoe.schemas.events import (
     MemoryAccepted,
     MemoryForgotten,
     MemoryQuarantined,
+    MemorySuspended,
     Reason,
     SubjectForgotten,
     SubjectHeld,
@@ -43,6 +44,8 @@ _FETCH_MS: Final = 200
 _RECORDS: Final = 1_000
 _SILENCE_S: Final = 30.0
 """For how long a broker may send nothing before it counts as away."""
+SUSPENDED_BY_POLICY: Final = "policy."
+"""Stands before the code of a reason for which a policy no longer allows what is stored."""
 _ABOUT_PERSON: Final = (
     SubjectForgotten, SubjectReadmitted, ForgettingRequested, ForgettingWithdrawn, SubjectHeld, HoldLifted,
     ActionProposed, ExportRecorded,
@@ -52,7 +55,7 @@ _ABOUT_PERSON: Final = (
 @dataclass(slots=True, kw_only=True)
 class HeldRecord:
     """``whom``: everyone it concerns, its own subject first. ``changes``: as `eunoe history` shows them.
-    ``reasons``: why it was quarantined, if it was."""
+    ``reasons``: why it was quarantined, or sent back by a later policy."""
 
     draft: Draft
     born: EventHeader
@@ -101,6 +104,9 @@ class Held:
             record = self.records.get(memory_id)
             if record is not None and record.born is not event.header:
                 record.state = evolve(record.state, memory_id, event.header, fact)
+        if isinstance(fact, MemorySuspended) and fact.memory_id in self.records:
+            again = tuple(each for each in Reason if f"{SUSPENDED_BY_POLICY}{each.value}" in fact.reasons)
+            self.records[fact.memory_id].reasons += again
         for memory_id, change in entries_of(event):
             if memory_id in self.records:
                 self.records[memory_id].changes.append((offset, change))

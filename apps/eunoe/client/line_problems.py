@@ -23,7 +23,18 @@ from eunoe.schemas.values import (
 NAME: Final = r"^[A-Za-z0-9._-]{1,64}\Z"
 UUID: Final = r"^(?!00000000-0000-0000-0000-000000000000)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
 CODE: Final = r"^[a-z0-9_.-]{1,64}\Z"
-OPERATIONS: Final = ("remember", "correct", "promote", "reject", "confirm", "resolve", "retract", "forget", "readmit")
+OPERATIONS: Final = (
+    "remember",
+    "correct",
+    "promote",
+    "reject",
+    "confirm",
+    "resolve",
+    "retract",
+    "suspend",
+    "forget",
+    "readmit",
+)
 
 _RULES: Final = {
     NAME: "must be 1 to 64 of A-Z a-z 0-9 . _ -",

@@ -146,6 +146,12 @@ class RetractLine(_RecordLine, frozen=True, kw_only=True, tag="retract"):
     pass
 
 
+class SuspendLine(_RecordLine, frozen=True, kw_only=True, tag="suspend"):
+    """Back to waiting for a person."""
+
+    reasons: Annotated[tuple[Code, ...], Meta(min_length=1, max_length=8)]
+
+
 class ForgetLine(_Line, frozen=True, kw_only=True, tag="forget"):
     """One record (``memory_id``), or one person (``subject``). With both, the one record, which must be about them."""
 
@@ -185,6 +191,7 @@ Line = (
     | ConfirmLine
     | ResolveLine
     | RetractLine
+    | SuspendLine
     | ForgetLine
     | ReadmitLine
     | WithdrawLine

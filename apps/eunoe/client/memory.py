@@ -195,6 +195,12 @@ class Memory:
         """Take a memory back."""
         return await self._do("retract", timeout, memory_id=memory_id, **fields)
 
+    async def suspend(
+        self, memory_id: str, *, reasons: Sequence[str], timeout: float = TIMEOUT_S, **fields: Any
+    ) -> Outcome:
+        """Send a memory that is in use back to waiting for a person: no reader gets it until somebody approves it."""
+        return await self._do("suspend", timeout, memory_id=memory_id, reasons=list(reasons), **fields)
+
     async def forget_memory(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
         """Render one memory unreadable in reads; its sealed text stays in the log until its key is destroyed."""
         return await self._do("forget", timeout, memory_id=memory_id, **fields)

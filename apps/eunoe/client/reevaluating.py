@@ -1,8 +1,9 @@
 """Stored records held against the policy in force (B38): which of them it would no longer allow, and taking those back.
 
 The log says what is stored and who wrote it, and each text is opened and looked at by the detectors once more. What is
-forgotten is not opened, and not judged: it is gone. Nothing is decided here: what is to go is retracted by a command
-of the caller, a reviewer, with the code of the reason, and only the decider's outcome says whether it went.
+forgotten is not opened, and not judged: it is gone. Nothing is decided here: what is to go is retracted, or sent back
+to waiting, by a command of the caller, a reviewer, with the codes of the reasons, and only the decider's outcome says
+whether it went.
 
 A run that stopped is begun again: what went is gone, and the others are judged as before, for the same record under the
 same policy has the same idempotency key. Records are taken in the order in which they came.
@@ -11,10 +12,11 @@ same policy has the same idempotency key. Records are taken in the order in whic
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from eunoe.client.held import Held, HeldRecord, read_on
+from eunoe.client.held import SUSPENDED_BY_POLICY, Held, HeldRecord, read_on
 from eunoe.client.held_texts import keys_passed, opened
 from eunoe.client.memory import Memory
 from eunoe.detectors.bodies import BodyExaminer
@@ -30,8 +32,17 @@ from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Lifecycle
 
 TIMEOUT_S: Final = 60.0
-REASON: Final = "policy."
-"""Stands before the code in the reason of a retraction."""
+REASON: Final = SUSPENDED_BY_POLICY
+"""Stands before the code in the reason of a retraction or suspension."""
+
+
+class Waiting(StrEnum):
+    """What becomes of records in use that would wait for a person: sent back to waiting, or retracted."""
+
+    SUSPEND = "suspend"
+    RETRACT = "retract"
+
+
 _NO_POLICY: Final = "no_policy"
 _UNHURRIED_US: Final = 10_000_000
 """A detector that was only slow here is no reason to take anything back, and two runs must find the same."""
@@ -39,7 +50,7 @@ _UNHURRIED_US: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A record that the policy would not let in as it is. ``outcome``: of its retraction; None where none was asked."""
+    """A record that the policy would not let in as it is. ``outcome``: of what was asked about it, if anything was."""
 
     memory_id: MemoryId
     version: int
@@ -84,10 +95,11 @@ async def reevaluate(
     tenant: str,
     *,
     apply: bool = False,
-    waiting: bool = False,
+    waiting: Waiting | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Judge what ``tenant`` has stored. ``apply``: retract what would be refused; ``waiting``: also what would wait.
+    """Judge what ``tenant`` has stored. ``apply``: retract what would be refused, and do with what would wait as
+    ``waiting`` says; None: leave it.
 
     For the right to review. Raises `ReadRefused`, and what reading the log, its keys and sending raise.
     """
@@ -109,8 +121,11 @@ async def reevaluate(
         found = await _judged(memory, of, record, looking, report)
         progress()
         if found is not None:
-            acted = apply and (waiting or found.judgement.standing is Standing.REFUSED)
-            report.found.append(await _retracted(memory, of, found, policy) if acted else found)
+            refused = found.judgement.standing is Standing.REFUSED
+            if apply and (refused or waiting is not None):
+                suspends = not refused and waiting is Waiting.SUSPEND
+                found = await _taken_out(memory, of, found, policy, suspends=suspends)
+            report.found.append(found)
     return report
 
 
@@ -155,14 +170,12 @@ async def _judged(
     )
 
 
-async def _retracted(memory: Memory, tenant: TenantId, found: Found, policy: Policy) -> Found:
-    key = f"reevaluate/{policy.hash}/{found.memory_id}/{found.version}"
-    sent = await memory.producer.retract(
-        tenant,
-        found.memory_id,
-        found.version,
-        Asked(idempotency_key=key),
-        reason=f"{REASON}{found.judgement.reasons[0]}",
-    )
+async def _taken_out(memory: Memory, tenant: TenantId, found: Found, policy: Policy, *, suspends: bool) -> Found:
+    asked = Asked(idempotency_key=f"reevaluate/{policy.hash}/{found.memory_id}/{found.version}")
+    reasons = [f"{REASON}{each}" for each in found.judgement.reasons]
+    if suspends:
+        sent = await memory.producer.suspend(tenant, found.memory_id, found.version, reasons, asked)
+    else:
+        sent = await memory.producer.retract(tenant, found.memory_id, found.version, asked, reason=reasons[0])
     outcome = await sent.outcome(TIMEOUT_S)
     return replace(found, outcome=outcome.reason if outcome.refused else outcome.status.value)

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from eunoe.readmodels.recall.result import RecalledMemory
-from eunoe.readmodels.review_items import Conflict, Quarantined
+from eunoe.readmodels.review_items import Conflict, Quarantined, Suspended
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.ids import MemoryId, Millis
 
@@ -82,6 +82,16 @@ class ShownQuarantined(Struct, frozen=True, kw_only=True):
     notice: str = NOTICE
 
 
+class ShownSuspended(Struct, frozen=True, kw_only=True):
+    """``record`` None: it is withheld. ``decide`` and ``age`` as in `ShownQuarantined`."""
+
+    item: Suspended
+    record: RecalledMemory | None
+    age: int
+    decide: str
+    notice: str = NOTICE
+
+
 class Member(Struct, frozen=True, kw_only=True):
     """One side of a conflict; ``keep`` is what an answer that it holds has to name. ``diff``: from the first side."""
 
@@ -101,7 +111,7 @@ class ShownConflict(Struct, frozen=True, kw_only=True):
     notice: str = CONFLICT_NOTICE
 
 
-Shown = ShownQuarantined | ShownConflict
+Shown = ShownQuarantined | ShownSuspended | ShownConflict
 
 
 def diff_of(old: str, new: str) -> tuple[Change, ...]:

@@ -16,6 +16,7 @@ from eunoe.client.review_shown import (
     Shown,
     ShownConflict,
     ShownQuarantined,
+    ShownSuspended,
     Withheld,
     diff_of,
     named,
@@ -28,7 +29,7 @@ from eunoe.readmodels.recall.record import StoredRecord
 from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.readmodels.review import NAME
 from eunoe.readmodels.review_beside import Beside
-from eunoe.readmodels.review_items import CONFLICT, Conflict, Page, Quarantined, Waiting
+from eunoe.readmodels.review_items import CONFLICT, SUSPENDED, Conflict, Page, Quarantined, Suspended, Waiting
 from eunoe.readmodels.review_reader import ReviewReader, Wanted
 from eunoe.readmodels.subjects import SubjectsReader
 from eunoe.readmodels.waiting import wait_until
@@ -43,7 +44,7 @@ MOST: Final = 200
 """Items of one page at most."""
 _BESIDE: Final = 5
 _NOBODY: Final = Pseudonym("")
-_REASONS: Final = frozenset({CONFLICT, *(each.value for each in Reason)})
+_REASONS: Final = frozenset({CONFLICT, SUSPENDED, *(each.value for each in Reason)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,9 @@ class Reviewing:
         waiting = await self.queue.waiting(of, which)
         if waiting is not None:
             return await self._quarantined(of, waiting)
+        suspended = await self.queue.suspended(of, which)
+        if suspended is not None:
+            return await self._suspended(of, suspended)
         conflict = await self.queue.conflict(of, which)
         return None if conflict is None else await self._conflict(of, conflict)
 
@@ -122,6 +126,18 @@ class Reviewing:
             corroborating=corroborating,
             age=max(0, now - item.queued_at),
             wait=remaining(item, now),
+            decide=named(item.memory_id, item.version),
+        )
+
+    async def _suspended(self, tenant: TenantId, item: Suspended) -> ShownSuspended | None:
+        """None where its time is over, or nothing is left of it."""
+        found = await self._beside(tenant).sent_back(tenant, item.memory_id)
+        if found is None:
+            return None
+        return ShownSuspended(
+            item=item,
+            record=found.record,
+            age=max(0, self.reader.clock() - item.queued_at),
             decide=named(item.memory_id, item.version),
         )
 

@@ -23,13 +23,14 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
 )
 from eunoe.schemas.ids import MemoryId, Millis
 from eunoe.schemas.restored import Restored, RestoredFinding
 from eunoe.schemas.values import Lifecycle
 
 _BEGIN: Final = (MemoryAccepted, MemoryQuarantined)
-_CHANGE: Final = (MemoryPromoted, MemoryRejected, MemoryConfirmed, MemoryRetracted, ConflictResolved)
+_CHANGE: Final = (MemoryPromoted, MemoryRejected, MemoryConfirmed, MemoryRetracted, MemorySuspended, ConflictResolved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,9 @@ def restored_of(event: Event, version: int, out: frozenset[MemoryId]) -> Restore
     waits = fact if isinstance(fact, MemoryQuarantined) else None
     findings: tuple[Finding, ...] = getattr(fact, "findings", ())
     named = fact.reason if isinstance(fact, MemoryRejected | MemoryRetracted) else None
-    reasons = () if waits is None else waits.reasons
+    reasons: tuple[str, ...] = () if waits is None else waits.reasons
+    if isinstance(fact, MemorySuspended):
+        reasons = fact.reasons
     return Restored(
         what=type(fact).__name__,
         version=version,

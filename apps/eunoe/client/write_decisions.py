@@ -17,6 +17,7 @@ from eunoe.schemas.events import (
     MemoryPromoted,
     MemoryQuarantined,
     MemoryRejected,
+    MemorySuspended,
     SubjectForgotten,
 )
 from eunoe.schemas.ids import CommandId, MemoryId, Millis, Offset, PrincipalName, Pseudonym, TenantId
@@ -114,6 +115,8 @@ class Decisions:
                 return self._of(offset, event, WriteDecision.QUARANTINED, draft.memory_id, 1, codes)
             case MemoryPromoted(memory_id=memory_id, version=version):
                 return self._of(offset, event, WriteDecision.ALLOWED, memory_id, version)
+            case MemorySuspended(memory_id=memory_id, version=version, reasons=given):
+                return self._of(offset, event, WriteDecision.QUARANTINED, memory_id, version, given)
             case MemoryRejected(memory_id=memory_id, version=version, reason=reason):
                 return self._of(offset, event, WriteDecision.REJECTED, memory_id, version, (reason,))
             case CommandRejected(command=command, reason=why, memory_id=named) if command in _WRITES:

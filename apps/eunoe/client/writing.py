@@ -14,6 +14,7 @@ from eunoe.client.lines import (
     RememberLine,
     ResolveLine,
     RetractLine,
+    SuspendLine,
     WithdrawLine,
     millis,
 )
@@ -72,7 +73,7 @@ def placed(producer: MemoryProducer, line: RememberLine) -> Placed:
     return producer.place(proposal_of(line), None if line.memory_id is None else MemoryId(line.memory_id))
 
 
-async def send(  # noqa: PLR0911 - one line per command
+async def send(  # noqa: PLR0911, PLR0912 - one line per command
     producer: MemoryProducer, line: Line, asked: Asked, ready: Placed | None = None
 ) -> Sent:
     """``ready``: what `placed` made of a remembering line before, when its keys were fetched ahead."""
@@ -95,6 +96,8 @@ async def send(  # noqa: PLR0911 - one line per command
             return await producer.resolve(tenant, MemoryId(line.memory_id), line.expected_version, asked)
         case RetractLine():
             return await producer.retract(tenant, MemoryId(line.memory_id), line.expected_version, asked)
+        case SuspendLine():
+            return await producer.suspend(tenant, MemoryId(line.memory_id), line.expected_version, line.reasons, asked)
         case ForgetLine() if line.memory_id is not None:
             return await producer.forget_memory(tenant, MemoryId(line.memory_id), asked, subject=line.subject)
         case ForgetLine():

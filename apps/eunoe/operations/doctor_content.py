@@ -189,7 +189,7 @@ def _come_to(entries: list[Stored]) -> Standing:
     first, active, version = entries[0], entries[0].kind == "MemoryAccepted", 1
     trust, confirmation = first.trust, first.confirmation
     for each in entries[1:]:
-        active = active or each.kind == "MemoryPromoted"
+        active = each.kind == "MemoryPromoted" or (active and each.kind != "MemorySuspended")
         version = each.version or version
         trust = each.trust or trust
         confirmation = each.confirmation or confirmation

@@ -28,6 +28,7 @@ from eunoe.schemas.commands import (
     ResolveConflict,
     RestoreMemory,
     RetractMemory,
+    SuspendMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.events import CommandRejected, Fact
@@ -71,6 +72,8 @@ def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911, PLR0912 - one line p
             return decide_records.resolve(case, command)
         case RetractMemory() as command:
             return decide_records.retract(case, command)
+        case SuspendMemory() as command:
+            return decide_records.suspend(case, command)
         case ExpireMemory() as command:
             return decide_records.expire(case, command)
         case ForgetMemory() as command:

@@ -26,6 +26,7 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
     Origin,
     Reason,
     SubjectRef,
@@ -41,6 +42,7 @@ _CHANGES: Final = {
     MemoryRejected.__name__: Step.REJECTED,
     MemoryConfirmed.__name__: Step.CONFIRMED,
     MemoryRetracted.__name__: Step.RETRACTED,
+    MemorySuspended.__name__: Step.SUSPENDED,
     ConflictResolved.__name__: Step.UPHELD,
 }
 _KNOWN_REASONS: Final = {each.value: each for each in Reason}
@@ -232,6 +234,17 @@ def _change(case: Case, restored: Restored, record: MemoryState, step: Step) -> 
             return MemoryConfirmed(memory_id=memory_id, version=version)
         case Step.RETRACTED:
             return MemoryRetracted(memory_id=memory_id, version=version, reason=reason)
+        case Step.SUSPENDED if reason is not None:
+            return MemorySuspended(
+                memory_id=memory_id,
+                version=version,
+                reasons=tuple(each for each in restored.reasons if is_name(each)),
+                subject=record.subject,
+                generation=record.generation,
+                about=record.about,
+                claim_ref=record.claim_ref,
+                expires_at=record.expires_at,
+            )
         case Step.UPHELD:
             return ConflictResolved(memory_id=memory_id, version=version, superseded=_refs(gone))
     return Refusal(reason=Reason.INVALID_FIELD, field="restored")

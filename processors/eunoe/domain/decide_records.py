@@ -1,4 +1,6 @@
-"""Commands about one record that exists: promote, reject, confirm, retract, expire, forget."""
+"""Commands about one record that exists: promote, reject, confirm, retract, suspend, expire, forget."""
+
+from typing import Final
 
 from eunoe.domain import conflict
 from eunoe.domain.identity import cleared, gate, not_own, repeated, same_owner, seen_gate, within_limit
@@ -13,6 +15,7 @@ from eunoe.schemas.commands import (
     RejectMemory,
     ResolveConflict,
     RetractMemory,
+    SuspendMemory,
 )
 from eunoe.schemas.events import (
     ConflictRef,
@@ -24,6 +27,7 @@ from eunoe.schemas.events import (
     MemoryPromoted,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
     Reason,
     SupersededRef,
 )
@@ -181,6 +185,39 @@ def retract(case: Case, command: RetractMemory) -> Fact | Refusal:
         or (None if command.reason is None or is_name(command.reason) else _uncoded())
         or _steps(record, command.expected_version, Step.RETRACTED)
         or MemoryRetracted(memory_id=record.memory_id, version=record.version + 1, reason=command.reason)
+    )
+
+
+MOST_REASONS: Final = 8
+
+
+def suspend(case: Case, command: SuspendMemory) -> Fact | Refusal:
+    """A human reviewer sends a record that is in use back to waiting (B38).
+
+    Taking out of use is possible at any time: switches, clearance and who wrote it are asked when it is let in again.
+    """
+    objection = gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
+    if objection is not None:
+        return objection
+    reasons = tuple(dict.fromkeys(command.reasons))
+    if not 0 < len(reasons) <= MOST_REASONS or not all(map(is_name, reasons)):
+        return Refusal(reason=Reason.INVALID_FIELD, field="reasons")
+    record = _present(case)
+    if isinstance(record, Refusal):
+        return record
+    return (
+        _steps(record, command.expected_version, Step.SUSPENDED)
+        or still_running(record, case.now)
+        or MemorySuspended(
+            memory_id=record.memory_id,
+            version=record.version + 1,
+            reasons=reasons,
+            subject=record.subject,
+            generation=record.generation,
+            about=record.about,
+            claim_ref=record.claim_ref,
+            expires_at=record.expires_at,
+        )
     )
 
 

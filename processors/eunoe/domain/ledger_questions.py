@@ -57,12 +57,20 @@ from eunoe.schemas.commands import (
     ResolveConflict,
     RestoreMemory,
     RetractMemory,
+    SuspendMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.ids import CommandId, MemoryId, TenantId
 
 RecordCommand = (
-    PromoteMemory | RejectMemory | ConfirmMemory | ResolveConflict | RetractMemory | ExpireMemory | ForgetMemory
+    PromoteMemory
+    | RejectMemory
+    | ConfirmMemory
+    | ResolveConflict
+    | RetractMemory
+    | SuspendMemory
+    | ExpireMemory
+    | ForgetMemory
 )
 PersonCommand = (
     RecordExport | ForgetSubject | ReadmitSubject | WithdrawForgetting | CompleteForgetting | HoldSubject | LiftHold

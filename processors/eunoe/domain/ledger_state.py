@@ -74,6 +74,7 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
     PartitionOpened,
     Reason,
     SubjectForgotten,
@@ -156,6 +157,7 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
             | MemoryRejected()
             | MemoryConfirmed()
             | MemoryRetracted()
+            | MemorySuspended()
             | MemoryExpired()
             | MemoryForgotten()
         ):
@@ -179,6 +181,7 @@ _RecordFact = (
     | MemoryRejected
     | MemoryConfirmed
     | MemoryRetracted
+    | MemorySuspended
     | MemoryExpired
     | MemoryForgotten
 )

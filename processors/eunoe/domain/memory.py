@@ -3,7 +3,8 @@
 Theory of operation
 ===================
 A record is born quarantined (an untrusted source: no reader sees it) or active. A quarantined record waits for a
-person, who promotes it into use or rejects it for good. An active record ends when a correction supersedes it, when
+person, who promotes it into use or rejects it for good. A reviewer may send an active one back to waiting (B38); it is
+approved or rejected as if it had waited from the start. An active record ends when a correction supersedes it, when
 its author or a reviewer retracts it, or when its time is over. Whatever state it is in, it can be forgotten, and from
 there nothing leads on.
 
@@ -43,6 +44,7 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
     SubjectRef,
 )
 from eunoe.schemas.ids import AgentId, KeyId, LogId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
@@ -71,6 +73,7 @@ class Step(StrEnum):
     SUPERSEDED = "superseded"
     EXPIRED = "expired"
     RETRACTED = "retracted"
+    SUSPENDED = "suspended"
     FORGOTTEN = "forgotten"
 
 
@@ -92,6 +95,7 @@ TRANSITIONS: Final[Mapping[Lifecycle | None, Mapping[Step, Lifecycle]]] = Mappin
             Step.CONFIRMED: Lifecycle.ACTIVE,
             Step.CONTESTED: Lifecycle.ACTIVE,
             Step.UPHELD: Lifecycle.ACTIVE,
+            Step.SUSPENDED: Lifecycle.QUARANTINED,
             Step.SUPERSEDED: Lifecycle.SUPERSEDED,
             Step.EXPIRED: Lifecycle.EXPIRED,
             Step.RETRACTED: Lifecycle.RETRACTED,
@@ -113,6 +117,7 @@ _STEPS: Final[Mapping[type, Step]] = MappingProxyType(
         MemoryRejected: Step.REJECTED,
         MemoryConfirmed: Step.CONFIRMED,
         MemoryRetracted: Step.RETRACTED,
+        MemorySuspended: Step.SUSPENDED,
         MemoryExpired: Step.EXPIRED,
         MemoryForgotten: Step.FORGOTTEN,
         ConflictResolved: Step.UPHELD,
@@ -120,6 +125,9 @@ _STEPS: Final[Mapping[type, Step]] = MappingProxyType(
 )
 _CONFIRMATIONS: Final[Mapping[Step, Confirmation]] = MappingProxyType(
     {Step.CONFIRMED: Confirmation.CONFIRMED, Step.REJECTED: Confirmation.REJECTED}
+)
+_REVIEWS: Final[Mapping[Step, Review]] = MappingProxyType(
+    {Step.PROMOTED: Review.DECIDED, Step.REJECTED: Review.DECIDED, Step.SUSPENDED: Review.PENDING}
 )
 
 
@@ -193,6 +201,7 @@ def touches(fact: Fact) -> tuple[MemoryId, ...]:
             | MemoryRejected()
             | MemoryConfirmed()
             | MemoryRetracted()
+            | MemorySuspended()
             | MemoryExpired()
             | MemoryForgotten()
         ):
@@ -230,6 +239,7 @@ def evolve(state: MemoryState | None, memory_id: MemoryId, header: EventHeader, 
             | MemoryRejected(version=version)
             | MemoryConfirmed(version=version)
             | MemoryRetracted(version=version)
+            | MemorySuspended(version=version)
             | MemoryExpired(version=version)
             | MemoryForgotten(version=version)
         ):
@@ -284,14 +294,13 @@ def _moved(state: MemoryState | None, memory_id: MemoryId, step: Step, version: 
         raise ImpossibleFact(type(fact).__name__, memory_id, f"a record that is {held} cannot be {step}")
     if version != state.version + 1:
         raise ImpossibleFact(type(fact).__name__, memory_id, f"version {version} after {state.version}")
-    decided = step is Step.PROMOTED or step is Step.REJECTED
     return replace(
         state,
         lifecycle=lifecycle,
         version=version,
         trust=fact.trust if step is Step.PROMOTED and isinstance(fact, MemoryPromoted) else state.trust,
         confirmation=_CONFIRMATIONS.get(step, state.confirmation),
-        review=Review.DECIDED if decided else state.review,
+        review=_REVIEWS.get(step, state.review),
         supersedes=None if step is Step.PROMOTED else state.supersedes,
         asked=state.asked if lifecycle is Lifecycle.QUARANTINED else None,
     )

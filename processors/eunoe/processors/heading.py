@@ -15,6 +15,7 @@ from eunoe.schemas.commands import (
     ReadmitSubject,
     RecordExport,
     RejectMemory,
+    SuspendMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.events import (
@@ -29,7 +30,7 @@ from eunoe.schemas.values import Algorithm
 
 _ANSWERED_FOR = (
     PromoteMemory, RejectMemory, ConfirmMemory, ForgetMemory, ForgetSubject, ReadmitSubject, WithdrawForgetting,
-    HoldSubject, LiftHold, RecordExport,
+    HoldSubject, LiftHold, RecordExport, SuspendMemory,
 )  # fmt: skip
 """Commands that somebody answers for: their signature is kept. None of them holds a sealed body."""
 

@@ -44,6 +44,7 @@ from eunoe.schemas.commands import (
     ResolveConflict,
     RestoreMemory,
     RetractMemory,
+    SuspendMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.errors import SchemaError
@@ -283,6 +284,8 @@ def _plain_payload(command: Command) -> bytes:
     match command:
         case PromoteMemory() | ConfirmMemory() | ResolveConflict():
             named: tuple[str | int | None, ...] = (command.memory_id,)
+        case SuspendMemory():
+            named = (command.memory_id, *command.reasons)
         case ForgetMemory():
             named = (command.memory_id, command.subject)
         case RejectMemory() | RetractMemory():

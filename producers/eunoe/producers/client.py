@@ -10,7 +10,7 @@ no key, `MissingSecret`, and `NotSent` where Kafka does not take the record.
 """
 
 import secrets as random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace as replace_asked
 from functools import partial
 from typing import Final, Self
@@ -50,6 +50,7 @@ from eunoe.schemas.commands import (
     ResolveConflict,
     RestoreMemory,
     RetractMemory,
+    SuspendMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.ids import CommandId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId, new_id
@@ -198,6 +199,27 @@ class MemoryProducer:
         hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = RetractMemory(
             tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed, reason=reason
+        )
+        return await self._send(command, asked)
+
+    async def suspend(
+        self,
+        tenant: TenantId,
+        memory_id: MemoryId,
+        expected_version: int,
+        reasons: Sequence[str],
+        asked: Asked = ALONE,
+    ) -> Sent:
+        """Back to waiting for a person. ``reasons`` are codes, as in `reject`."""
+        for each in reasons:
+            checks.code("reasons", each)
+        hashed = await self._about(tenant, memory_id, expected_version, asked)
+        command = SuspendMemory(
+            tenant=tenant,
+            memory_id=memory_id,
+            expected_version=expected_version,
+            reasons=tuple(reasons),
+            idempotency=hashed,
         )
         return await self._send(command, asked)
 

@@ -33,6 +33,7 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
     SubjectForgotten,
     SubjectRef,
     SupersededRef,
@@ -195,6 +196,8 @@ def entries_of(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
             return ((memory_id, _entry(event, version=version)), *gone)
         case MemoryRejected(memory_id=memory_id, version=version, reason=reason):
             return ((memory_id, _entry(event, version=version, reasons=(reason,))),)
+        case MemorySuspended(memory_id=memory_id, version=version, reasons=reasons):
+            return ((memory_id, _entry(event, version=version, reasons=reasons)),)
         case MemoryRetracted(memory_id=memory_id, version=version, reason=code) if code is not None:
             return ((memory_id, _entry(event, version=version, reasons=(code,))),)
         case MemoryConfirmed() | MemoryRetracted() | MemoryExpired() | MemoryForgotten() as fact:

@@ -1,6 +1,7 @@
 -- The read model `review`: what is done to the queue inside an `apply` call. Keys are those of review.py.
 --
 -- review.wait     tenant, memory id, refs, claim, log time, reasons, alike, record   it waits for a person
+-- review.again    tenant, memory id, refs, claim, log time, reasons, version, record   it was in use, and waits again
 -- review.born     tenant, memory id, refs, claim, log time, rivals            it is active, and contradicts the rivals
 -- review.promote  tenant, memory id, version, log time, rivals                it waits no more, and contradicts the rivals
 -- review.version  tenant, memory id, version, confirmed (1 or 0)              something else happened to it
@@ -104,7 +105,7 @@ local function gone(prefix, tenant, memory)
   local record = named(prefix, 'r', tenant, memory)
   local found = redis.call('HMGET', record, 'state', 'refs', 'reasons', 'alike')
   if not found[1] then return end
-  if found[1] == 'w' then waited(prefix, tenant, memory, found[3], found[4]) end
+  if found[1] == 'w' or found[1] == 's' then waited(prefix, tenant, memory, found[3], found[4]) end
   part(prefix, tenant, memory)
   each_ref(prefix, tenant, memory, found[2], 'SREM')
   redis.call('DEL', record)
@@ -135,6 +136,14 @@ operations['review.wait'] = function(prefix, tenant, memory, refs, claim, at, re
   enqueue(prefix, tenant, 'w:' .. memory, at, reasons)
 end
 
+operations['review.again'] = function(prefix, tenant, memory, refs, claim, at, reasons, version, record)
+  if is_closed(prefix, tenant, refs) then return end
+  redis.call('HSET', named(prefix, 'r', tenant, memory), 'state', 's', 'refs', refs, 'claim', claim, 'version', version,
+    'reasons', reasons, 'record', record)
+  each_ref(prefix, tenant, memory, refs, 'SADD')
+  enqueue(prefix, tenant, 'w:' .. memory, at, reasons)
+end
+
 operations['review.born'] = function(prefix, tenant, memory, refs, claim, at, rivals)
   if is_closed(prefix, tenant, refs) then return end
   redis.call('HSET', named(prefix, 'r', tenant, memory), 'state', 'a', 'refs', refs, 'claim', claim, 'version', 1)
@@ -145,7 +154,7 @@ end
 operations['review.promote'] = function(prefix, tenant, memory, version, at, rivals)
   local record = named(prefix, 'r', tenant, memory)
   local found = redis.call('HMGET', record, 'state', 'refs', 'reasons', 'claim', 'alike')
-  if found[1] ~= 'w' then return end
+  if found[1] ~= 'w' and found[1] ~= 's' then return end
   local refs, claim = found[2], found[4]
   waited(prefix, tenant, memory, found[3], found[5])
   redis.call('HDEL', record, 'reasons', 'record', 'confirmed', 'alike')

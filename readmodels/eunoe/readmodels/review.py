@@ -3,9 +3,9 @@
 Folds ``memory-lifecycle`` without opening anything and without reading Redis; `review.lua` keeps the queue, in the
 Function call that moves the watermark. Under the partition's prefix:
 
-``r:<tenant>:<memory id>``       hash of a record: ``state`` (w waits, a active), ``version``, ``refs``, ``claim``, and
-                                 while it waits ``reasons``, ``record`` (`review_items.Waiting`), ``confirmed``,
-                                 ``alike`` (`review_alike.alike_of`)
+``r:<tenant>:<memory id>``       hash of a record: ``state`` (w waits, s waits again, a active), ``version``, ``refs``,
+                                 ``claim``, and while it waits ``reasons``, ``record`` (`review_items.Waiting`),
+                                 ``confirmed``, ``alike`` (`review_alike.alike_of`)
 ``rivals:<tenant>:<memory id>``  hash: the active record it contradicts -> since when (log time); both sides have it
 ``claim:<tenant>:<claim>``       set: the active records of the claim that contradict another
 ``queue:<tenant>``               sorted set by log time: ``w:<memory id>`` and ``c:<claim>``
@@ -29,7 +29,7 @@ from redis.asyncio import Redis
 
 from eunoe.readmodels.errors import CannotApply
 from eunoe.readmodels.review_alike import alike_of
-from eunoe.readmodels.review_items import packed
+from eunoe.readmodels.review_items import SUSPENDED, packed, sent_back
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.store import answers, ask, text
 from eunoe.runtime.metrics import REVIEW_AGE_SECONDS, REVIEW_ITEMS, Metric
@@ -57,10 +57,12 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
     PartitionOpened,
     SubjectForgotten,
     SubjectHeld,
     SubjectReadmitted,
+    SubjectRef,
     SupersededRef,
 )
 from eunoe.schemas.ids import MemoryId, Millis, Partition, Pseudonym, TenantId
@@ -181,6 +183,8 @@ def _writes(record: Positioned[Event]) -> Sequence[Operation]:
         case ConflictResolved(memory_id=memory_id, version=version, superseded=superseded):
             ended = _gone(tenant, [each.memory_id for each in superseded])
             return (*ended, ("review.upheld", tenant, memory_id, version))
+        case MemorySuspended():
+            return _sent_back(event, fact)
         case MemoryConfirmed(memory_id=memory_id, version=version):
             return (("review.version", tenant, memory_id, version, 1),)
         case MemoryRejected() | MemoryRetracted() | MemoryExpired() | MemoryForgotten():
@@ -232,9 +236,21 @@ def _born(record: Positioned[Event], event: Event, fact: MemoryQuarantined | Mem
     return (*ended, ("review.born", *where, _rivals(fact.conflicts_with)))
 
 
+def _sent_back(event: Event, fact: MemorySuspended) -> Sequence[Operation]:
+    """It leaves whatever conflict it was part of."""
+    tenant, at = event.header.tenant, str(event.header.said.decided_at)
+    claim = "" if fact.claim_ref is None else fact.claim_ref.hex()
+    where = (tenant, fact.memory_id, _refs_of(fact.subject, fact.generation, fact.about), claim, at)
+    again: Operation = ("review.again", *where, SUSPENDED, fact.version, sent_back(event, fact))
+    return (*_gone(tenant, [fact.memory_id]), again)
+
+
 def _refs(fact: MemoryQuarantined | MemoryAccepted) -> str:
-    own: tuple[Pseudonym, int] = (fact.draft.subject, fact.draft.generation)
-    about = dict.fromkeys((own, *((each.subject, each.generation) for each in fact.about)))
+    return _refs_of(fact.draft.subject, fact.draft.generation, fact.about)
+
+
+def _refs_of(subject: Pseudonym, generation: int, others: Sequence[SubjectRef]) -> str:
+    about = dict.fromkeys(((subject, generation), *((each.subject, each.generation) for each in others)))
     return " ".join(f"{subject}:{generation}" for subject, generation in about)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from eunoe.readmodels.recall import candidates
+from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.asking import KnownSubject, Place
 from eunoe.readmodels.recall.candidates import Hit, Refused
 from eunoe.readmodels.recall.errors import ReadRefused
@@ -26,7 +27,7 @@ _LONGEST_QUERY = 2_000
 
 
 class InUse(Struct, frozen=True, kw_only=True):
-    """An active record. ``record`` None: the reviewer may not see it; its id and version are told all the same."""
+    """A record that is or was in use. ``record`` None: the reviewer may not see it; id and version are told anyway."""
 
     memory_id: MemoryId
     version: int
@@ -47,11 +48,18 @@ class Beside:
 
     async def in_use(self, tenant: TenantId, memory_id: MemoryId) -> InUse | None:
         """The record as it is; None where it is not active, or erased."""
+        return await self._found(tenant, memory_id, names.ACTIVE)
+
+    async def sent_back(self, tenant: TenantId, memory_id: MemoryId) -> InUse | None:
+        """The record that was in use and waits; None where it does not, or is erased."""
+        return await self._found(tenant, memory_id, names.WAITING)
+
+    async def _found(self, tenant: TenantId, memory_id: MemoryId, state: int) -> InUse | None:
         reader = self.reader
 
         async def call(place: Place) -> tuple[Mapping[str, str], Hit | None] | Refused:
             return await candidates.fetch(
-                reader.redis, reader.functions, place.keys, tenant, place.index, memory_id, Offset(0)
+                reader.redis, reader.functions, place.keys, tenant, place.index, memory_id, Offset(0), state
             )
 
         marks, hit = await reader.asker.ask(tenant, None, call, Offset(0), self.timeout)

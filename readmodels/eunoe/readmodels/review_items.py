@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from eunoe.schemas.errors import Undecodable
-from eunoe.schemas.events import Event, Finding, MemoryQuarantined, SubjectRef
+from eunoe.schemas.events import Event, Finding, MemoryQuarantined, MemorySuspended, SubjectRef
 from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, Offset, PrincipalName, Pseudonym
 from eunoe.schemas.values import (
     Circumstance,
@@ -19,6 +19,8 @@ from eunoe.schemas.values import (
 
 CONFLICT: Final = "conflict"
 """The reason for which an open conflict waits, beside the reasons of quarantined records."""
+SUSPENDED: Final = "suspended"
+"""The reason under which whatever was sent back waits, whichever codes were given."""
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="item", tag="quarantined"):
@@ -74,6 +76,23 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
+class Suspended(msgspec.Struct, frozen=True, kw_only=True, tag_field="item", tag=SUSPENDED):
+    """A record that was in use until ``principal`` sent it back at ``queued_at`` (log time). Its text is in `recall`.
+
+    ``version``, ``about`` as in `Quarantined`; ``reasons`` are codes of whoever sent it back.
+    """
+
+    memory_id: MemoryId
+    version: int = 1
+    queued_at: Millis
+    reasons: tuple[str, ...]
+    principal: PrincipalName
+    subject: Pseudonym
+    generation: int
+    about: tuple[SubjectRef, ...] = ()
+    expires_at: Millis
+
+
 class Contested(msgspec.Struct, frozen=True, kw_only=True):
     """Another record of the item (of a conflict, an active one), and the version a decision about it has to name."""
 
@@ -93,7 +112,7 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True, tag_field="item", tag=
     members: tuple[Contested, ...]
 
 
-Item = Quarantined | Conflict
+Item = Quarantined | Suspended | Conflict
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +131,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(Waiting)
+_SUSPENDED: Final = msgspec.msgpack.Decoder(Suspended)
 
 
 def packed(event: Event, fact: MemoryQuarantined) -> bytes:
@@ -151,6 +171,30 @@ def packed(event: Event, fact: MemoryQuarantined) -> bytes:
         policy_hash=event.header.said.policy_hash,
     )
     return _ENCODER.encode(Waiting(item=item, key_id=draft.key_id, body_version=draft.body_version, body=draft.body))
+
+
+def sent_back(event: Event, fact: MemorySuspended) -> bytes:
+    """The record of a `Suspended` as it is stored."""
+    return _ENCODER.encode(
+        Suspended(
+            memory_id=fact.memory_id,
+            queued_at=event.header.said.decided_at,
+            reasons=fact.reasons,
+            principal=event.header.said.principal,
+            subject=fact.subject,
+            generation=fact.generation,
+            about=fact.about,
+            expires_at=fact.expires_at,
+        )
+    )
+
+
+def unpacked_sent_back(record: bytes, version: int) -> Suspended:
+    """As `unpacked`."""
+    try:
+        return msgspec.structs.replace(_SUSPENDED.decode(record), version=version)
+    except msgspec.MsgspecError as error:
+        raise Undecodable("suspended record", type(error).__name__) from None
 
 
 def unpacked(record: bytes, version: int, confirmed: bool) -> Waiting:

@@ -14,7 +14,19 @@ from redis.asyncio import Redis
 from eunoe.readmodels.recall.errors import BadScope, TooStale
 from eunoe.readmodels.review import NAME, ReviewNames
 from eunoe.readmodels.review_alike import MOST, beside, is_told
-from eunoe.readmodels.review_items import CONFLICT, Conflict, Contested, Item, Page, Quarantined, Waiting, unpacked
+from eunoe.readmodels.review_items import (
+    CONFLICT,
+    SUSPENDED,
+    Conflict,
+    Contested,
+    Item,
+    Page,
+    Quarantined,
+    Suspended,
+    Waiting,
+    unpacked,
+    unpacked_sent_back,
+)
 from eunoe.readmodels.serving import Serving, being_filled
 from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.runtime.installation import Installation
@@ -29,12 +41,13 @@ _CHUNK: Final = 200
 """Queue members looked at in one round: a filter that nothing passes costs one round trip for each of so many."""
 _WAITING: Final = "w:"
 _CLAIM: Final = "c:"
+_AGAIN: Final = "s"
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
     """Which items. ``reason``: one of `Reason`, or ``conflict``. ``min_age`` in ms. ``subject``: or about it.
 
-    A conflict has no source: with ``source`` none is listed.
+    A conflict has no source, and of what was sent back the queue knows none: with ``source`` neither is listed.
     """
 
     source: SourceKind | None = None
@@ -47,6 +60,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
             return False
         if isinstance(item, Conflict):
             return self.source is None and self.reason in (None, CONFLICT)
+        if isinstance(item, Suspended):
+            return self.source is None and self.reason in (None, SUSPENDED)
         return self.source in (None, item.source_kind) and (self.reason is None or self.reason in item.reasons)
 
 
@@ -59,6 +74,7 @@ class _Kept(Struct, frozen=True, kw_only=True):
     claim: str
     alike: str
     waiting: Waiting | None
+    suspended: Suspended | None = None
 
     @property
     def subjects(self) -> frozenset[Pseudonym]:
@@ -134,6 +150,17 @@ class ReviewReader:
         item = beside(kept.waiting.item, {each: one[0] for each, one in group.items()}, total)
         return msgspec.structs.replace(kept.waiting, item=item)
 
+    async def suspended(self, tenant: TenantId, memory_id: MemoryId) -> Suspended | None:
+        """The record that was sent back; None where it does not wait (any more)."""
+
+        async def reading(names: ReviewNames) -> Suspended | None:
+            with answers("reading the review queue"):
+                await self._fresh(names)
+                kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
+            return None if kept is None else self._sent_back(kept)
+
+        return await self._read(tenant, reading)
+
     async def conflict(self, tenant: TenantId, memory_id: MemoryId) -> Conflict | None:
         """The open conflict that the record is part of, or None."""
         return await self._read(tenant, lambda names: self._conflict(names, tenant, memory_id))
@@ -203,10 +230,18 @@ class ReviewReader:
             group, total = groups.get(kept[memory_id].alike, ({}, 1))
             if is_told(item, {each: one for each, (one, whom) in group.items() if wanted.fits(one, whom)}):
                 told[f"{_WAITING}{memory_id}"] = beside(item, {each: one[0] for each, one in group.items()}, total)
+        for memory_id, one in kept.items():
+            again = self._sent_back(one)
+            if again is not None and wanted.fits(again, one.subjects):
+                told[f"{_WAITING}{memory_id}"] = again
         for claim, (conflict, subjects) in (await self._conflicts(names, tenant, claims)).items():
             if wanted.fits(conflict, subjects):
                 told[f"{_CLAIM}{claim}"] = conflict
         return [told.get(name) for _, name in members]
+
+    def _sent_back(self, kept: _Kept) -> Suspended | None:
+        again = kept.suspended
+        return again if again is not None and again.expires_at > self._clock() else None
 
     def _waiting_of(self, kept: Mapping[MemoryId, _Kept]) -> _Told:
         now = self._clock()
@@ -282,13 +317,15 @@ def _kept(values: Sequence[bytes | None]) -> _Kept:
     assert state is not None
     assert refs is not None
     number = int(version or 0)
+    again = text(state) == _AGAIN
     return _Kept(
         state=text(state),
         version=number,
         refs=tuple(_ref(each) for each in text(refs).split()),
         claim=text(claim or b""),
         alike=text(alike or b""),
-        waiting=None if record is None else unpacked(record, number, confirmed is not None),
+        waiting=None if record is None or again else unpacked(record, number, confirmed is not None),
+        suspended=unpacked_sent_back(record, number) if again and record is not None else None,
     )
 
 

@@ -194,6 +194,16 @@ class RetractMemory(Struct, frozen=True, kw_only=True, gc=False):
     reason: str | None = None
 
 
+class SuspendMemory(Struct, frozen=True, kw_only=True, gc=False):
+    """A reviewer sends a record that is in use back to waiting for a person. ``reasons``: codes, never free text."""
+
+    tenant: TenantId
+    memory_id: MemoryId
+    expected_version: Version
+    reasons: tuple[str, ...]
+    idempotency: bytes
+
+
 class ExpireMemory(Struct, frozen=True, kw_only=True, gc=False):
     """From the sweeper: the record's ``expires_at`` has passed. Judged again, for the sweeper's clock may be wrong."""
 
@@ -298,6 +308,7 @@ Command = (
     | ConfirmMemory
     | ResolveConflict
     | RetractMemory
+    | SuspendMemory
     | ExpireMemory
     | ForgetMemory
     | ForgetSubject

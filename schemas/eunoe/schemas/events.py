@@ -286,6 +286,22 @@ class MemoryRetracted(Struct, frozen=True, kw_only=True, gc=False):
     reason: str | None = None
 
 
+class MemorySuspended(Struct, frozen=True, kw_only=True, gc=False):
+    """It was in use, and waits for a person again: no reader sees it until it is promoted. ``reasons``: codes.
+
+    ``subject`` and all that follows are the record's own: whoever keeps only what waits knows nothing of it.
+    """
+
+    memory_id: MemoryId
+    version: Version
+    reasons: tuple[str, ...]
+    subject: Pseudonym
+    generation: int
+    about: tuple[SubjectRef, ...] = ()
+    claim_ref: bytes | None = None
+    expires_at: Millis
+
+
 class MemoryExpired(Struct, frozen=True, kw_only=True, gc=False):
     memory_id: MemoryId
     version: Version
@@ -431,6 +447,7 @@ Fact = (
     | MemoryRejected
     | MemoryConfirmed
     | MemoryRetracted
+    | MemorySuspended
     | MemoryExpired
     | MemoryForgotten
     | SubjectForgotten

@@ -2,7 +2,8 @@
 
 import pytest
 
-from eunoe.client.reevaluating import reevaluate
+from eunoe.client.reevaluating import Waiting, reevaluate
+from eunoe.client.review_shown import ShownSuspended
 from eunoe.domain.reevaluation import TRUST_LOWERED, Standing
 from eunoe.readmodels.recall.errors import ReadRefused
 from integration.client.test_reviewing import Reviewers, people
@@ -39,9 +40,10 @@ async def test_what_the_policy_no_longer_allows_is_found_and_taken_back(people: 
 
     first = await reevaluate(people.reviewer, "acme", apply=True)
     assert [each.outcome for each in first.found] == [None, "done"]
-    again = await reevaluate(people.reviewer, "acme", apply=True, waiting=True)
+    again = await reevaluate(people.reviewer, "acme", apply=True, waiting=Waiting.SUSPEND)
     assert [(each.memory_id, each.outcome) for each in again.found] == [(tool.memory_id, "done")]
     assert (await reevaluate(people.reviewer, "acme")).found == []
+    await sent_back_and_let_in_again(people, str(tool.memory_id), str(kept.memory_id))
 
     history = await people.reviewer.history("acme", str(episode.memory_id))
     last = history.entries[-1]
@@ -52,5 +54,29 @@ async def test_what_the_policy_no_longer_allows_is_found_and_taken_back(people: 
         2,
     )
     found = await people.agent.inspect(tenant="acme", agent="bot", purpose="support")
-    assert [each.record.memory_id for each in found.records] == [kept.memory_id]
+    assert {each.record.memory_id for each in found.records} == {kept.memory_id, tool.memory_id}
     assert gone.memory_id not in {each.memory_id for each in seen.found}
+
+
+async def sent_back_and_let_in_again(people: Reviewers, memory_id: str, kept: str) -> None:
+    """No reader gets what was sent back; a reviewer sees it with its text, and an approval brings it back for good."""
+    where = {"tenant": "acme", "agent": "bot", "purpose": "support"}
+    outcome = (await people.reviewer.decisions("acme", memory_id=memory_id))[-1]
+    assert (outcome.decision, outcome.reasons) == (
+        "kept_in_quarantine",
+        ("policy.untrusted_source", "policy.trust_lowered"),
+    )
+    token = (await people.writes("Likes cats.")).token
+    found = await people.agent.search("invoice tea", after=token, **where)
+    assert [each.memory_id for each in found.records] == [kept]
+    (item,) = (await people.reviewer.reviews("acme", reason="suspended", after=token)).items
+    shown = await people.reviewer.review(memory_id, "acme")
+    assert isinstance(shown, ShownSuspended)
+    assert (shown.item, shown.record.statement if shown.record else None) == (item, "Pays by invoice.")
+    version = shown.item.version
+    done = await people.reviewer.promote(memory_id, tenant="acme", expected_version=version)
+    found = await people.agent.search("invoice", after=done.token, **where)
+    assert [each.memory_id for each in found.records] == [memory_id]
+    assert (await reevaluate(people.reviewer, "acme")).found == [], "what a person let in is not asked about again"
+    likes = (await people.agent.search("cats", **where)).records[0]
+    await people.agent.retract(likes.memory_id, tenant="acme", expected_version=1)

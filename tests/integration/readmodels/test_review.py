@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from eunoe.readmodels.errors import CannotApply, ProjectionStopped
 from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.review import ReviewModel, queue_of
-from eunoe.readmodels.review_items import Conflict, Page, Quarantined
+from eunoe.readmodels.review_items import Conflict, Page, Quarantined, Suspended
 from eunoe.readmodels.review_reader import ReviewReader, Wanted
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.steps import steps_of
@@ -31,6 +31,7 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
     Reason,
     SubjectForgotten,
     SubjectReadmitted,
@@ -77,6 +78,19 @@ def active(
     fact = sample_accepted(sample_draft(memory_id=memory(name)), about=about)
     refs = tuple(ConflictRef(memory_id=memory(each), version=version) for each, version in rivals)
     return structs.replace(fact, claim_ref=claim, conflicts_with=refs, **over)
+
+
+def sent_back(name: str, version: int, *, expires: int = SAMPLE_TIME * 2, **over: Any) -> MemorySuspended:
+    return MemorySuspended(
+        memory_id=memory(name),
+        version=version,
+        reasons=("policy.untrusted_source",),
+        subject=SAMPLE_SUBJECT,
+        generation=1,
+        claim_ref=b"c",
+        expires_at=Millis(expires),
+        **over,
+    )
 
 
 class World:
@@ -338,6 +352,34 @@ async def test_no_item_is_lost_between_rounds(world: World, monkeypatch: pytest.
     assert rest.items == every[9:]
 
 
+async def test_what_was_sent_back_waits_leaves_its_conflict_and_leaves_nothing_when_it_is_decided(world: World) -> None:
+    await world.happens(active("a"), active("b", ("a", 2)))
+    before = await world.keys()
+    await world.happens(sent_back("b", 2, about=(FRIEND,)))
+    (item,) = (await world.page()).items
+    assert isinstance(item, Suspended)
+    assert (item.memory_id, item.version, item.reasons) == (memory("b"), 2, ("policy.untrusted_source",))
+    assert await world.reader.suspended(SAMPLE_TENANT, memory("b")) == item
+    assert await world.reader.waiting(SAMPLE_TENANT, memory("b")) is None
+    assert await world.listed(Wanted(reason="suspended")) == [memory("b")]
+    assert await world.listed(Wanted(source=SourceKind.TOOL)) == []
+    back = MemoryPromoted(
+        memory_id=memory("b"),
+        version=3,
+        trust=Trust.VERIFIED,
+        conflicts_with=(ConflictRef(memory_id=memory("a"), version=4),),
+    )
+    await world.happens(back)
+    assert await world.listed() == [{memory("a"), memory("b")}]
+    assert before < await world.keys()
+    await world.happens(
+        sent_back("b", 4, about=(FRIEND,)), MemoryRejected(memory_id=memory("b"), version=5, reason="no")
+    )
+    assert (await world.listed(), await world.keys()) == ([], set())
+    await world.happens(sent_back("c", 2, expires=SAMPLE_TIME))
+    assert (await world.listed(), await world.reader.suspended(SAMPLE_TENANT, memory("c"))) == ([], None)
+
+
 async def test_a_tenant_sees_its_own_queue(world: World) -> None:
     await world.happens(waiting("one"))
     await world.happens(waiting("two"), tenant=OTHER_TENANT)
@@ -454,6 +496,7 @@ async def test_two_folds_of_one_log_are_equal_however_they_are_cut(log: Log) -> 
             conflicts_with=(ConflictRef(memory_id=memory("a"), version=3),),
         ),
         MemoryRetracted(memory_id=memory("b"), version=2),
+        sent_back("two", 3),
     ]
     for fact in facts:
         await log.write(sample_event(fact))

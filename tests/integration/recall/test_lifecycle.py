@@ -6,10 +6,17 @@ import pytest
 
 from eunoe.schemas import events
 from eunoe.schemas.events import Fact, SupersededRef
-from eunoe.schemas.ids import MemoryId
+from eunoe.schemas.ids import MemoryId, Millis
 from eunoe.schemas.values import Confirmation, Trust
 from eunoe.testing.recalling import RecallWorld
-from eunoe.testing.samples import SAMPLE_TENANT, sample_accepted, sample_event, sample_quarantined
+from eunoe.testing.samples import (
+    SAMPLE_SUBJECT,
+    SAMPLE_TENANT,
+    SAMPLE_TIME,
+    sample_accepted,
+    sample_event,
+    sample_quarantined,
+)
 
 
 async def found(world: RecallWorld, query: str = "delivery", **over: Any) -> list[MemoryId]:
@@ -35,6 +42,30 @@ async def test_quarantine_is_absent_until_promoted(world: RecallWorld) -> None:
     assert promoted is not None
     assert (promoted.trust, promoted.version) == (Trust.VERIFIED, 2)
     assert await found(world, trust_min=Trust.VERIFIED) == [new]
+
+
+def sent_back(memory_id: MemoryId, version: int) -> events.MemorySuspended:
+    return events.MemorySuspended(
+        memory_id=memory_id,
+        version=version,
+        reasons=("sent_back",),
+        subject=SAMPLE_SUBJECT,
+        generation=1,
+        expires_at=Millis(SAMPLE_TIME * 2),
+    )
+
+
+async def test_what_was_sent_back_is_found_by_nobody_until_it_is_promoted_again(world: RecallWorld) -> None:
+    memory_id = await world.remember("Delivery in the evening")
+    before = await keys(world)
+    for version in (2, 4):
+        await world.happens(sent_back(memory_id, version))
+        assert await found(world) == []
+        assert await world.reader.get(world.scope(), memory_id) is None
+        assert await keys(world) != before, "no posting is left"
+        await world.happens(events.MemoryPromoted(memory_id=memory_id, version=version + 1, trust=Trust.VERIFIED))
+        assert await found(world) == [memory_id]
+        assert await keys(world) == before
 
 
 async def test_superseding_takes_the_old_one_out_in_the_same_step(world: RecallWorld) -> None:

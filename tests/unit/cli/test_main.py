@@ -29,6 +29,7 @@ THE_ISSUE = frozenset(
         "reject",
         "confirm",
         "retract",
+        "suspend",
         "forget",
         "search",
         "outcome",

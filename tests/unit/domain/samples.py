@@ -28,6 +28,7 @@ from eunoe.schemas.commands import (
     ResolveConflict,
     RestoreMemory,
     RetractMemory,
+    SuspendMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.ids import (
@@ -95,6 +96,7 @@ SIGNERS: Final[dict[type[Command], tuple[PrincipalName, bool]]] = {
     ConfirmMemory: (REVIEWER, True),
     ResolveConflict: (AGENT, False),
     RetractMemory: (AGENT, False),
+    SuspendMemory: (REVIEWER, True),
     ExpireMemory: (SWEEPER, False),
     ForgetMemory: (OFFICER, True),
     ForgetSubject: (OFFICER, True),
@@ -258,6 +260,16 @@ def resolve(name: str, version: int) -> ResolveConflict:
 
 def retract(name: str, version: int = 1) -> RetractMemory:
     return RetractMemory(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
+
+
+def suspend(name: str, version: int = 1, *reasons: str) -> SuspendMemory:
+    return SuspendMemory(
+        tenant=ACME,
+        memory_id=memory(name),
+        expected_version=version,
+        reasons=reasons or ("sent_back",),
+        idempotency=once(),
+    )
 
 
 def expire(name: str, version: int = 1, expires_at: Millis = IN_A_MONTH) -> ExpireMemory:

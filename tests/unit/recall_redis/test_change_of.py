@@ -5,7 +5,7 @@ import pytest
 from eunoe.readmodels.recall.fold import change_of
 from eunoe.schemas import events
 from eunoe.schemas.events import Fact, Reason, SupersededRef
-from eunoe.schemas.ids import CommandId, KeyId, LogId, MemoryId, Pseudonym, TenantId
+from eunoe.schemas.ids import CommandId, KeyId, LogId, MemoryId, Millis, Pseudonym, TenantId
 from eunoe.schemas.values import Trust
 
 ACME = TenantId("acme")
@@ -18,6 +18,17 @@ ANNA = Pseudonym("a" * 32)
     ("fact", "expected"),
     [
         (events.MemoryRetracted(memory_id=ONE, version=2), [("recall.drop", ACME, ONE_BYTES)]),
+        (
+            events.MemorySuspended(
+                memory_id=ONE,
+                version=2,
+                reasons=("sent_back",),
+                subject=Pseudonym("a" * 32),
+                generation=1,
+                expires_at=Millis(1),
+            ),
+            [("recall.suspend", ACME, ONE_BYTES, 2)],
+        ),
         (events.MemoryExpired(memory_id=ONE, version=2), [("recall.drop", ACME, ONE_BYTES)]),
         (events.MemoryForgotten(memory_id=ONE, version=2), [("recall.drop", ACME, ONE_BYTES)]),
         (events.MemoryRejected(memory_id=ONE, version=2, reason="x"), [("recall.drop", ACME, ONE_BYTES)]),

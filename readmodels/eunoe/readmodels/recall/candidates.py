@@ -190,9 +190,10 @@ async def fetch(  # where, whose, and which
     index: TenantIndex | None,
     memory_id: MemoryId,
     least: Offset,
+    state: int = names.ACTIVE,
 ) -> tuple[Mapping[str, str], Hit | None] | Refused:
-    """The marks and an active record of the tenant, whatever its scope; None where there is none."""
-    arguments = (tenant, "" if index is None else index.key_id, least, names.memory_bytes(memory_id))
+    """The marks and a record of the tenant in ``state``, whatever its scope; None where there is none."""
+    arguments = (tenant, "" if index is None else index.key_id, least, names.memory_bytes(memory_id), state)
     answer = await functions.call(redis, "fetch", keys, arguments)
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))

@@ -210,6 +210,8 @@ def change_of(fact: events.Fact, tenant: TenantId) -> Sequence[Operation]:
         case events.ConflictResolved(memory_id=memory_id, version=version, superseded=superseded):
             held: Operation = ("recall.version", tenant, names.memory_bytes(memory_id), version)
             return (*(_drop(tenant, each.memory_id) for each in superseded), held)
+        case events.MemorySuspended(memory_id=memory_id, version=version):
+            return (("recall.suspend", tenant, names.memory_bytes(memory_id), version),)
         case events.MemoryConfirmed(memory_id=memory_id, version=version):
             return (("recall.confirm", tenant, names.memory_bytes(memory_id), _CONFIRMED, version),)
         case events.SubjectForgotten(subject=subject, generation=generation):

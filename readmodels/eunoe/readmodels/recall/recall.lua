@@ -3,13 +3,14 @@
 --
 -- recall.put      record number, document     recall.drop      tenant, memory id (16 bytes)
 -- recall.promote  tenant, memory id, trust grade, version      recall.confirm  tenant, memory id, grade, version
+-- recall.suspend  tenant, memory id, version    it waits again: in no index, in no conflict
 -- recall.close    tenant, subject, generation  recall.readmit  tenant, subject, generation
 -- recall.restrict, recall.allow   tenant, subject, generation: nobody reads them for now, or again
 -- recall.version  tenant, memory id, version    recall.contest  tenant, memory id, other memory id, its version
 -- Each leaves the same state when it is applied again.
 
 local MEMBER, HEAD, HEAD_BYTES = '>I5I6I6BHBBH', '>c24c8BI4I2I4', 43
-local ACTIVE = 1
+local ACTIVE, WAITING = 1, 2
 -- A posting's score is its impact in so many steps, times 256, plus its count: impact = score / STEPS, nearly.
 local STEPS = 2000000 * 256
 local SHORT, FEW = 48, 32
@@ -191,6 +192,15 @@ end
 
 operations['recall.version'] = reversion
 
+operations['recall.suspend'] = function(prefix, tenant, memory, version)
+  local number, document, head = find(prefix, tenant, memory)
+  if not number then return end
+  if head.state == ACTIVE then unpost(prefix, head.member, postings_of(head, document)) end
+  unlink(prefix, tenant, number)
+  head.state, head.version = WAITING, tonumber(version)
+  redis.call('SET', prefix .. 'd:' .. number, packed(head, document))
+end
+
 operations['recall.contest'] = function(prefix, tenant, memory, other, version)
   local theirs = reversion(prefix, tenant, other, version)
   local number = redis.call('HGET', prefix .. 'i:' .. tenant, memory)
@@ -281,15 +291,15 @@ local function rivals_of(prefix, tenant, numbers)
   return found
 end
 
--- fetch   KEYS[1]; ARGV = tenant, index key id, least position, memory id (16 bytes)
---         Returns {1, marks, document or false, its rivals' documents or false}; false too for what is not active, or
---         closed.
+-- fetch   KEYS[1]; ARGV = tenant, index key id, least position, memory id (16 bytes), its state
+--         Returns {1, marks, document or false, its rivals' documents or false}; false too for what is not in that
+--         state, or closed.
 local function fetch(keys, args)
   local prefix, tenant = string.sub(keys[1], 1, -10), args[1]
   local mark, refusal = marks(keys, prefix, tenant, args[2], args[3])
   if not mark then return refusal end
   local number, document, head = find(prefix, tenant, args[4])
-  if not number or head.state ~= ACTIVE or is_blocked(prefix, tenant, guards_of(head, document)[4]) then
+  if not number or head.state ~= tonumber(args[5]) or is_blocked(prefix, tenant, guards_of(head, document)[4]) then
     return {1, mark, false, false}
   end
   return {1, mark, document, rivals_of(prefix, tenant, {number})[1]}
