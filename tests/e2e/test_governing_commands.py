@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -95,7 +95,8 @@ async def test_a_policy_is_tried_before_it_is_applied(eunoe: Program, tmp_path: 
     strict.write_text(
         shown["text"].replace('[sources.tool]\ntrust = "asserted"', '[sources.tool]\ntrust = "untrusted"')
     )
-    told = await eunoe.json("remember", "Pays by invoice.", *WRITE, "--source", "tool", *AGENT)
+    said = ("--session-id", "call-17")
+    told = await eunoe.json("remember", "Pays by invoice.", *WRITE, "--source", "tool", *said, *AGENT)
     await eunoe.json("remember", "Prefers tea.", *WRITE, *AGENT)
     found = await eunoe.json("policy", "simulate", str(strict))
     (change,) = found["changes"]
@@ -110,13 +111,28 @@ async def test_a_policy_is_tried_before_it_is_applied(eunoe: Program, tmp_path: 
         ("allowed", True, "long_term")
     ] * 2
     assert decided[0]["provenance"] == {"agent": "bot", "source_kind": "tool"}
+    scope = ("--tenant", "acme", "--agent", "bot", "--purpose", "support")
+    searched = await eunoe.json("search", "invoice", *scope, *said, "--after", told["token"], *AGENT)
+    assert searched["records"][0]["session_id"] == "call-17"
+    assert (await eunoe.json("session", "call-18", "--tenant", "acme", *AGENT))["decisions"] == []
+    talk: dict[str, Any] = {}
+
+    async def traced() -> bool:
+        talk.update(await eunoe.json("session", "call-17", "--tenant", "acme", *AGENT))
+        return bool(talk["traces"])
+
+    await until(traced, 30)
+    assert [each["memory_id"] for each in talk["decisions"]] == [told["memory_id"]]
+    assert talk["decisions"][0]["session"] not in (None, "call-17")
+    assert [[each["memory_id"] for each in read["delivered"]] for read in talk["traces"]] == [[told["memory_id"]]]
+    assert "call-17" not in await eunoe("history", told["memory_id"], "--tenant", "acme", *REVIEWER)
     strict.write_text(strict.read_text().replace("version = 1", "version = 2", 1))
     assert "eunoe policy reevaluate" in await eunoe("policy", "apply", str(strict), *OFFICER)
     judged = await eunoe.json("policy", "reevaluate", "--tenant", "acme", *REVIEWER, code=1)
     assert [(each["memory_id"], each["standing"], each["outcome"]) for each in judged["found"]] == [
         (told["memory_id"], "waits", None)
     ]
-    taken = await eunoe.json("policy", "reevaluate", "--tenant", "acme", "--apply", "--waiting", *REVIEWER)
+    taken = await eunoe.json("policy", "reevaluate", "--tenant", "acme", "--apply", "--waiting", "suspend", *REVIEWER)
     assert (taken["left"], taken["found"][0]["outcome"], taken["judged"]) == (0, "done", 2)
     broken = tmp_path / "broken.toml"
     broken.write_text("version = 0\n")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @tenant_option
 @click.option("--since", type=Instant(), help="Only what was decided since then.")
+@click.option("--session-id", help="Only of what was asked for in this conversation.")
 @click.option("--memory", "memory_id", type=RecordId(), help="Only about this memory.")
 @common
 def decisions(call: Call, tenant: str, **given: Any) -> None:
@@ -26,7 +27,10 @@ def decisions(call: Call, tenant: str, **given: Any) -> None:
     Everybody sees what they asked for and wrote; reviewers and operators see all of the tenant.
     """
     found = run(_decisions(call, tenant, given))
-    call.show({"decisions": [_document(each) for each in found]}, lambda: _table(found) if found else "No decisions.")
+    call.show(
+        {"decisions": [decision_document(each) for each in found]},
+        lambda: decisions_table(found) if found else "No decisions.",
+    )
 
 
 async def _decisions(call: Call, tenant: str, given: dict[str, Any]) -> "tuple[Decided, ...]":
@@ -36,7 +40,7 @@ async def _decisions(call: Call, tenant: str, given: dict[str, Any]) -> "tuple[D
         return await memory.decisions(tenant, **given)
 
 
-def _document(found: "Decided") -> dict[str, Any]:
+def decision_document(found: "Decided") -> dict[str, Any]:
     source = None if found.source_kind is None else found.source_kind.value
     return {
         "position": found.position,
@@ -50,11 +54,12 @@ def _document(found: "Decided") -> dict[str, Any]:
         "provenance": {"agent": found.agent, "source_kind": source},
         "revision": found.revision,
         "reasons": list(found.reasons),
+        "session": None if found.session is None else found.session.hex(),
         "policy_version": found.policy_version,
     }
 
 
-def _table(found: "tuple[Decided, ...]") -> "Table":
+def decisions_table(found: "tuple[Decided, ...]") -> "Table":
     from rich.table import Table
 
     table = Table("when", "decision", "why", "by")

@@ -41,6 +41,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "why": ("eunoe.cli.look_commands:why", "Why a search selects a memory, or does not."),
     "inspect-memory": ("eunoe.cli.look_commands:inspect_memory", "What is held, with provenance and revision."),
     "decisions": ("eunoe.cli.decisions_command:decisions", "What became of each candidate for memory, and why."),
+    "session": ("eunoe.cli.session_command:session", "What one conversation asked memory for, and was given."),
     "traces": ("eunoe.cli.look_commands:traces", "What was delivered to whom, and why."),
     "outcome": ("eunoe.cli.read_commands:outcome", "What became of a command."),
     "history": ("eunoe.cli.read_commands:history", "How a memory came to be what it is."),

@@ -15,6 +15,7 @@ def _record(function: Callable[..., None]) -> Callable[..., None]:
         common,
         timeout_option,
         click.option("--idempotency-key", help="Asked twice with one key, it is done once.  [default: a fresh one]"),
+        click.option("--session-id", help="A name for the conversation it is part of; keyed on the log."),
         click.option("--expected-version", type=click.IntRange(1), help="The version you looked at, for a bare id."),
         tenant_option,
         click.argument("memory_id", metavar="MEMORY_ID@VERSION", type=Reference()),

@@ -45,6 +45,7 @@ _OPTIONS = (
     click.option("--circumstance", "circumstances", multiple=True, help="What speaks against keeping it; repeatable."),
     click.option("--reference", is_flag=True, default=None, help="STATEMENT only says which record to look up."),
     click.option("--external-id", help="Its id elsewhere; sealed."),
+    click.option("--session-id", help="A name for the conversation it is part of; sealed, and keyed on the log."),
     click.option("--idempotency-key", help="Asked twice with one key, it is remembered once.  [default: a fresh one]"),
     timeout_option,
 )

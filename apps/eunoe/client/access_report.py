@@ -144,6 +144,7 @@ def _sealed(body: MemoryBody) -> dict[str, Any]:
         "source": {name.removeprefix("source_"): plain[name] for name in _PROVENANCE},
         "answers": {name: value for name, value in (plain["answers"] or {}).items() if value is not None},
         "external_id": body.external_id,
+        "session_id": body.session_id,
     }
 
 

@@ -73,7 +73,10 @@ class Reasons(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="op"):
+    """``session_id``: the conversation that it is part of, as reads name it."""
+
     tenant: Name
+    session_id: Name | None = None
 
 
 class RememberLine(_Line, frozen=True, kw_only=True, tag="remember"):

@@ -8,8 +8,9 @@ from eunoe.client.held import read_log
 from eunoe.client.history_scope import named_scope, sees_all
 from eunoe.client.reading import Reading, scope_of
 from eunoe.client.traces import TraceQuery, Traces, traces_of
-from eunoe.client.tracing import Rules
+from eunoe.client.tracing import Rules, named
 from eunoe.client.write_decisions import Decided, Decisions
+from eunoe.crypto.errors import KeyClosed, KeyUnknown
 from eunoe.crypto.keyring import Keyring
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.inspecting import Inspection, Look, Status
@@ -113,9 +114,15 @@ class Looking:
         return await SubjectsReader(self.reading.reader.redis, self.installation).holds(of)
 
     async def decisions(
-        self, tenant: str, *, since: Millis | None = None, memory_id: str | None = None
+        self,
+        tenant: str,
+        *,
+        since: Millis | None = None,
+        memory_id: str | None = None,
+        session_id: str | None = None,
     ) -> tuple[Decided, ...]:
-        """What became of each candidate, in the order of the log. A principal sees what it asked for and what became
+        """What became of each candidate, in the order of the log; with ``session_id``, of what one conversation asked
+        for. A principal sees what it asked for and what became
         of what it wrote; those with ``operate`` or ``review`` all of the tenant. Raises as `traces`."""
         of = TenantId(tenant)
         rule = self._gate.belongs(of)
@@ -125,9 +132,18 @@ class Looking:
             mine=None if sees_all else self.reading.principal,
             since=since,
             memory_id=None if memory_id is None else MemoryId(memory_id),
+            session=None if session_id is None else await self._session(of, session_id),
         )
         await read_log(self.kafka, self.installation, of, Offset(0), found.take)
         return found.shown()
+
+    async def _session(self, tenant: TenantId, session_id: str) -> bytes:
+        """How the log knows the conversation. Of a tenant without keys it knows none."""
+        named("session_id", session_id)
+        try:
+            return (await self.keyring.tenant(tenant)).session_reference(session_id)
+        except (KeyClosed, KeyUnknown):
+            return b""
 
     async def traces(
         self,

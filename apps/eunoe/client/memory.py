@@ -255,7 +255,7 @@ class Memory:
     async def send(self, line: Line, *, idempotency_key: str | None = None, ready: Placed | None = None) -> Sent:
         """Only send it. ``idempotency_key`` where the line has none: a fresh one. ``ready``: what `place` gave."""
         key = line.idempotency_key or idempotency_key or new_id()
-        return await send(self.producer, line, Asked(idempotency_key=key), ready)
+        return await send(self.producer, line, Asked(idempotency_key=key, session_id=line.session_id), ready)
 
     def place(self, line: Line) -> Placed | None:
         """What a remembering line will be, for `prefetch` and `send`; None for other commands."""

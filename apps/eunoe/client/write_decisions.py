@@ -37,7 +37,8 @@ class WriteDecision(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     """``persisted``: there is a record since then. ``memory_class``, ``agent`` and ``source_kind`` (who and what it
-    came from): None where the refusal kept nothing of the candidate. ``revision``: of the record after it."""
+    came from): None where the refusal kept nothing of the candidate. ``revision``: of the record after it. ``session``:
+    the conversation of the command, keyed (`TenantKeys.session_reference`)."""
 
     position: Offset
     at: Millis
@@ -51,17 +52,19 @@ class Decided:
     agent: str | None = None
     source_kind: SourceKind | None = None
     reasons: tuple[str, ...] = ()
+    session: bytes | None = None
     policy_version: int
 
 
 @dataclass(slots=True, kw_only=True)
 class Decisions:
-    """The fold over one tenant's partition. ``mine`` None: everybody's."""
+    """The fold over one tenant's partition. ``mine``, ``session``, ``memory_id`` None: anybody's, any."""
 
     tenant: TenantId
     mine: PrincipalName | None = None
     since: Millis | None = None
     memory_id: MemoryId | None = None
+    session: bytes | None = None
     found: list[Decided] = field(default_factory=list)
     drafts: dict[MemoryId, tuple[Draft, PrincipalName]] = field(default_factory=dict)
     whom: dict[MemoryId, set[tuple[Pseudonym, int]]] = field(default_factory=dict)
@@ -76,6 +79,8 @@ class Decisions:
         self._learn(event)
         decided = self._decided(offset, event)
         if decided is None or (self.since is not None and decided.at < self.since):
+            return
+        if self.session is not None and header.session != self.session:
             return
         author = self.drafts.get(decided.memory_id or MemoryId(""), (None, header.principal))[1]
         if (self.mine is None or self.mine in (header.principal, author)) and self.memory_id in (
@@ -150,5 +155,6 @@ class Decisions:
             agent=None if draft is None else draft.agent,
             source_kind=None if draft is None else draft.source_kind,
             reasons=reasons,
+            session=event.header.session,
             policy_version=event.header.policy_version,
         )

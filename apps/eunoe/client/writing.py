@@ -65,6 +65,7 @@ def proposal_of(line: RememberLine) -> Proposal:
         export_delete_policy=line.export_delete_policy,
         embedding_version=line.embedding_version,
         external_id=line.external_id,
+        session_id=line.session_id,
     )
 
 

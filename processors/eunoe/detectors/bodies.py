@@ -50,6 +50,7 @@ def _each_field(body: MemoryBody, change: Callable[[str], str]) -> MemoryBody:
         provenance=changed(body.provenance),
         source_uri=changed(body.source_uri),
         external_id=changed(body.external_id),
+        session_id=body.session_id if changed(body.session_id) == body.session_id else None,
         event_ids=tuple(each for each in body.event_ids if change(each) == each),
         evidence=tuple(each for each in body.evidence if change(each.event_id) == each.event_id),
         answers=answers,

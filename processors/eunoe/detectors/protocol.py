@@ -86,7 +86,7 @@ def examined(body: MemoryBody, source_kind: SourceKind, kind: str, sensitivity: 
         provenance=body.provenance,
         external_id=body.external_id,
         answers=answers,
-        event_ids=body.event_ids,
+        event_ids=body.event_ids if body.session_id is None else (*body.event_ids, body.session_id),
         source_kind=source_kind,
         kind=kind,
         sensitivity=sensitivity,
@@ -127,7 +127,7 @@ def _read(body: MemoryBody, answers: tuple[str, ...]) -> tuple[str, str, tuple[s
         if text is not None:
             beside.append(fold(text))
             said += hidden(text)
-    for text in (body.external_id, body.source_uri, *body.event_ids):
+    for text in (body.external_id, body.source_uri, body.session_id, *body.event_ids):
         if text is not None:
             beside.append(fold(_address_words(text)))
             said += hidden(text)

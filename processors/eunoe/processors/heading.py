@@ -62,6 +62,7 @@ def header_of(received: Received, opened: Opened, fact: Fact, rules: InForce, no
         control_offset=rules.offset,
         causation=envelope.causation,
         correlation=envelope.correlation,
+        session=envelope.session,
         idempotency=getattr(received.command, "idempotency", None),
         payload_digest=None if opened.digests is None else opened.digests.payload,
         authorization=_authorization(received) if signed else None,

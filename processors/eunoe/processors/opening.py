@@ -59,7 +59,8 @@ _NOT_PAYLOAD: Final = frozenset({"memory_id", "generation", "key_id", "body", "b
 _CHOSEN: Final = attrgetter(
     *(each for each in Draft.__struct_fields__ if each not in _NOT_PAYLOAD and each not in ("ttl", "expires_at"))
 )
-_SAID: Final = attrgetter(*MemoryBody.__struct_fields__)
+_SAID: Final = attrgetter(*(each for each in MemoryBody.__struct_fields__ if each != "session_id"))
+"""In which conversation it was said does not make it another request."""
 _ANSWERS: Final = Answers.__struct_fields__
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})

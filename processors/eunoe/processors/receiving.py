@@ -18,6 +18,7 @@ from eunoe.schemas.partitioning import partition_of
 
 LONGEST_LINK: Final = 256
 """Characters of a causation or correlation id."""
+SESSION_BYTES: Final = 16
 
 
 class Unusable(StrEnum):
@@ -109,4 +110,5 @@ def _in_form(envelope: Envelope) -> bool:
         and is_uuid(envelope.message_id)
         and is_name(envelope.principal)
         and all(each is None or len(each) <= LONGEST_LINK for each in links)
+        and (envelope.session is None or len(envelope.session) == SESSION_BYTES)
     )

@@ -359,12 +359,17 @@ class MemoryProducer:
         self, command: Command, asked: Asked, memory_id: MemoryId | None = None, again: Again | None = None
     ) -> Sent:
         command_id = asked.command_id or CommandId(new_id())
+        said_in = asked.session_id
+        session = None
+        if said_in is not None:
+            session = (await self._keys.tenant(command.tenant)).session_reference(said_in)
         try:
             delivery = await self._publisher.submit(
                 command,
                 command_id,
                 causation=asked.causation,
                 correlation=asked.correlation,
+                session=session,
                 traceparent=asked.traceparent,
             )
         except RecordTooLarge as error:

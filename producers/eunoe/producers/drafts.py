@@ -72,6 +72,8 @@ def check_asked(asked: Asked) -> None:
         checks.label("causation", asked.causation)
     if asked.correlation is not None:
         checks.label("correlation", asked.correlation)
+    if asked.session_id is not None:
+        checks.name("session_id", asked.session_id)
     if asked.traceparent is not None:
         checks.traceparent("traceparent", asked.traceparent)
 
@@ -155,6 +157,7 @@ def _body(proposal: Proposal, limits: Limits, subject: str | None, about: tuple[
             evidence=tuple(map(_span, checks.several("evidence", proposal.evidence, limits.event_ids))),
             answers=_answers(proposal.answers),
             external_id=_text(proposal, "external_id"),
+            session_id=None if proposal.session_id is None else checks.name("session_id", proposal.session_id),
             subject=subject,
             about=about,
         )

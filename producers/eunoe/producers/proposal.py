@@ -26,6 +26,7 @@ class Asked:
 
     ``idempotency_key``: the same key, the same request; None is a request of its own. ``command_id``: that of an
     earlier attempt, when this is a retry of it. ``causation`` and ``correlation`` stay on the log in the clear.
+    ``session_id``: the conversation that it is part of, as reads name it; the log has it keyed under the tenant.
     """
 
     idempotency_key: str | None = None
@@ -33,6 +34,7 @@ class Asked:
     causation: str | None = None
     correlation: str | None = None
     traceparent: str | None = None
+    session_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ class Proposal:
     """The fields of a line of `eunoe ingest` (DESIGN §10) as Python values.
 
     ``subject`` None is the tenant itself. Every record ends: exactly one of ``ttl`` (a number is ms) and ``expires_at``
-    must be given.
+    must be given. ``session_id`` is sealed with the text.
     """
 
     tenant: TenantId
@@ -76,6 +78,7 @@ class Proposal:
     export_delete_policy: ExportDeletePolicy = ExportDeletePolicy.OPERATOR_ONLY
     embedding_version: str | None = None
     external_id: str | None = None
+    session_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

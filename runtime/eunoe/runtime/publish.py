@@ -162,10 +162,11 @@ class CommandPublisher:
         *,
         causation: str | None = None,
         correlation: str | None = None,
+        session: bytes | None = None,
         traceparent: str | None = None,
     ) -> Delivery:
         """Returns once it is in the buffer. Raises `MissingSecret`, `RecordTooLarge`, `NotSent`."""
-        value = self._envelopes.record(command, command_id, causation, correlation)
+        value = self._envelopes.record(command, command_id, causation, correlation, session)
         headers = [] if traceparent is None else [(TRACEPARENT_HEADER, traceparent.encode())]
         try:
             future = await self._producer.send(

@@ -24,6 +24,7 @@ from eunoe.schemas.commands import (
     RejectMemory,
     RestoreMemory,
     RetractMemory,
+    SuspendMemory,
     WithdrawForgetting,
 )
 from eunoe.schemas.envelope import Envelope, signed_bytes
@@ -39,7 +40,7 @@ RECORD_LIMIT: Final = 1_000_000
 # it is; a signature is never refused where a shared secret would do.
 _SIGNED: Final = (
     PromoteMemory, RejectMemory, ConfirmMemory, RetractMemory, ForgetMemory, ForgetSubject, ReadmitSubject,
-    WithdrawForgetting, HoldSubject, LiftHold, RecordExport, RestoreMemory,
+    WithdrawForgetting, HoldSubject, LiftHold, RecordExport, RestoreMemory, SuspendMemory,
 )  # fmt: skip
 
 
@@ -99,7 +100,12 @@ class EnvelopeMaker:
         self._lifetime_ms = lifetime_ms
 
     def envelope(
-        self, command: Command, command_id: CommandId, causation: str | None = None, correlation: str | None = None
+        self,
+        command: Command,
+        command_id: CommandId,
+        causation: str | None = None,
+        correlation: str | None = None,
+        session: bytes | None = None,
     ) -> Envelope:
         """The command under its principal's MAC, as an attempt of its own. Raises `MissingSecret`."""
         signer = self._signers.signer_for(command)
@@ -111,16 +117,22 @@ class EnvelopeMaker:
             not_after=Millis(self._clock.now() + self._lifetime_ms),
             causation=causation,
             correlation=correlation,
+            session=session,
             command=COMMANDS.encode(command),
             mac=b"",
         )
         return replace(unsigned, mac=signer.sign(signed_bytes(unsigned, self._log_id, self._topic)))
 
     def record(
-        self, command: Command, command_id: CommandId, causation: str | None = None, correlation: str | None = None
+        self,
+        command: Command,
+        command_id: CommandId,
+        causation: str | None = None,
+        correlation: str | None = None,
+        session: bytes | None = None,
     ) -> bytes:
         """The record's value. Raises `MissingSecret`, or `RecordTooLarge` before anything is sent."""
-        value = ENVELOPES.encode(self.envelope(command, command_id, causation, correlation))
+        value = ENVELOPES.encode(self.envelope(command, command_id, causation, correlation, session))
         if len(value) > RECORD_LIMIT:
             raise RecordTooLarge(RECORD_LIMIT, len(value))
         return value

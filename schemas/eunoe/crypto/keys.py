@@ -32,7 +32,7 @@ class TenantKeys(_Opened):
     half that belonged to it, while there may be keys that only this one opens.
     """
 
-    __slots__ = ("_idempotency", "_pseudonym", "_wraps", "kek_id")
+    __slots__ = ("_idempotency", "_pseudonym", "_session", "_wraps", "kek_id")
 
     def __init__(self, meta: KeyMeta, plain: bytes, kek_id: str, earlier: tuple[str, bytes] | None = None) -> None:
         super().__init__(meta)
@@ -45,6 +45,7 @@ class TenantKeys(_Opened):
         names = plain[:KEY_BYTES]
         self._pseudonym = keyed(derive(names, "eunoe/tenant/pseudonym/1"))
         self._idempotency = keyed(derive(names, "eunoe/tenant/idempotency/1"))
+        self._session = keyed(derive(names, "eunoe/tenant/session/1"))
 
     @property
     def tenant(self) -> TenantId:
@@ -82,6 +83,10 @@ class TenantKeys(_Opened):
     def idempotency_hash(self, text: str) -> bytes:
         """16 bytes for an idempotency key, taken exactly as it is. Raises ``TextRefused``."""
         return digest(self._idempotency, exact("idempotency key", text))
+
+    def session_reference(self, text: str) -> bytes:
+        """16 bytes by which the log knows a conversation, whose name may say who talks. Raises ``TextRefused``."""
+        return digest(self._session, exact("session id", text))
 
 
 @final

@@ -64,8 +64,9 @@ class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     """The part of a record that is sealed. Its Avro form is what ``Draft.body`` encrypts.
 
     ``subject`` and ``about`` are the plain names behind the draft's pseudonyms, so that a record can be exported to an
-    installation in which they have others. No reader is shown them, and no detector looks at them. ``salt``: of the
-    signature that came with it from another installation (`eunoe.schemas.restoring`).
+    installation in which they have others. No reader is shown them, and no detector looks at them. ``session_id``: the
+    conversation in which it was said. ``salt``: of the signature that came with it from another installation
+    (`eunoe.schemas.restoring`).
     """
 
     statement: str
@@ -76,6 +77,7 @@ class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     evidence: tuple[EvidenceSpan, ...] = ()
     answers: Answers | None = None
     external_id: str | None = None
+    session_id: str | None = None
     subject: str | None = None
     about: tuple[str, ...] = ()
     salt: str = ""

@@ -16,7 +16,8 @@ TRACEPARENT_HEADER = "traceparent"
 class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     """``command`` is a single-object encoded command; ``mac`` covers every other field.
 
-    ``command_id`` names the request and is the same in every retry; ``message_id`` names this attempt.
+    ``command_id`` names the request and is the same in every retry; ``message_id`` names this attempt. ``session``: of
+    which conversation it is part, 16 bytes keyed under the tenant (`TenantKeys.session_reference`).
     """
 
     command_id: CommandId
@@ -26,6 +27,7 @@ class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     not_after: Millis
     causation: str | None = None
     correlation: str | None = None
+    session: bytes | None = None
     command: bytes
     mac: bytes
 
@@ -43,5 +45,6 @@ def signed_bytes(envelope: Envelope, log_id: LogId, topic: str) -> bytes:
         envelope.not_after,
         envelope.causation,
         envelope.correlation,
+        envelope.session,
         envelope.command,
     )

@@ -131,7 +131,8 @@ class EventHeader(Struct, frozen=True, kw_only=True, gc=False):
 
     ``input_offset`` is the command's offset on the same partition of ``memory-events`` (-1 for the genesis record);
     ``decided_at`` is log time, never a worker's clock; ``control_offset`` is how far the decider had read
-    ``memory-control``. ``idempotency`` (16 bytes, keyed) and ``payload_digest`` (keyed) tell a retry from a reuse.
+    ``memory-control``. ``session`` (16 bytes, keyed): the conversation that the command was part of. ``idempotency``
+    (16 bytes, keyed) and ``payload_digest`` (keyed) tell a retry from a reuse.
     """
 
     event_id: EventId
@@ -146,6 +147,7 @@ class EventHeader(Struct, frozen=True, kw_only=True, gc=False):
     control_offset: Offset
     causation: str | None = None
     correlation: str | None = None
+    session: bytes | None = None
     idempotency: bytes | None = None
     payload_digest: bytes | None = None
     authorization: Authorization | None = None

@@ -34,6 +34,7 @@ THE_ISSUE = frozenset(
         "search",
         "outcome",
         "history",
+        "session",
         "policy",
         "demo",
         "bench",

@@ -21,6 +21,7 @@ FIELDS: dict[str, Callable[[str, str], MemoryBody]] = {
     "provenance": lambda statement, text: MemoryBody(statement=statement, provenance=text),
     "external_id": lambda statement, text: MemoryBody(statement=statement, external_id=text),
     "source_uri": lambda statement, text: MemoryBody(statement=statement, source_uri=text),
+    "session_id": lambda statement, text: MemoryBody(statement=statement, session_id=text),
     "event_ids": lambda statement, text: MemoryBody(statement=statement, event_ids=("evt-1", text)),
     "answers": lambda statement, text: MemoryBody(statement=statement, answers=Answers(staleness=text)),
 }

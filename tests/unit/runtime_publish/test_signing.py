@@ -87,7 +87,7 @@ def test_without_any_secret_nothing_is_sent() -> None:
 
 @pytest.mark.parametrize("secret", [SHARED, OWN], ids=["hmac", "ed25519"])
 def test_the_mac_holds_for_these_bytes_in_this_installation_alone(secret: HmacSecret | Ed25519Signer) -> None:
-    envelope = ENVELOPES.decode(maker(secret).record(WRITTEN[1], COMMAND_ID, "e-1", "ticket"))
+    envelope = ENVELOPES.decode(maker(secret).record(WRITTEN[1], COMMAND_ID, "e-1", "ticket", b"s" * 16))
     verifier = secret.verifier()
     assert verifier.verify(signed_bytes(envelope, INSTALLATION.log_id, TOPIC), envelope.mac)
     assert not verifier.verify(signed_bytes(envelope, LogId("another"), TOPIC), envelope.mac)
@@ -100,6 +100,7 @@ def test_the_mac_holds_for_these_bytes_in_this_installation_alone(secret: HmacSe
         "not_after": NOW,
         "causation": None,
         "correlation": None,
+        "session": None,
         "command": COMMANDS.encode(WRITTEN[0]),
     }
     assert {*changes, "mac"} == set(envelope.__struct_fields__)

@@ -113,6 +113,7 @@ def recalled(
         source_kind=record.source_kind,
         source_uri=body.source_uri,
         event_ids=body.event_ids,
+        session_id=body.session_id,
         provenance=body.provenance,
         principal=record.principal,
         trust=grades.trust,

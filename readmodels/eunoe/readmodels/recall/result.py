@@ -79,6 +79,7 @@ class RecalledMemory:
     conflict_policy: ConflictPolicy | None = None
     evidence: tuple[EvidenceSpan, ...] = ()
     answers: Answers | None = None
+    session_id: str | None = None
 
     @property
     def rollback_ref(self) -> str:
