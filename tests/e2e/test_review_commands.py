@@ -151,6 +151,17 @@ def test_the_queue_is_listed_shown_and_decided(eunoe: Eunoe) -> None:
     assert eunoe.json("review", "list", "--tenant", "acme").document["message"].endswith("not_allowed")
 
 
+def test_a_confirmation_is_asked_for_only_where_nobody_stood_behind_it(eunoe: Eunoe) -> None:
+    whom = ("--tenant", "acme", *SCOPE, "--subject", "customer-5", "--uri", "crm://1", "--ttl", "P30D")
+    said = eunoe.json("remember", "Please call in the mornings.", *whom).document["memory_id"]
+    assert eunoe.json("suspend", f"{said}@1", "--tenant", "acme", *REVIEWER).document["version"] == 2
+    (outcome,) = eunoe.decide("approve", f"{said}@2", "--confirm").document["outcomes"]
+    assert (outcome["status"], outcome["version"]) == ("done", 3)
+    held = eunoe.held("Allergic to hazelnuts.", "--subject", "customer-5")["memory_id"]
+    (outcome,) = eunoe.decide("approve", f"{held}@1", "--confirm").document["outcomes"]
+    assert (outcome["status"], outcome["version"]) == ("done", 3)
+
+
 def _waiting(metrics: str) -> float:
     return sum(float(each) for each in re.findall(r"eunoe_review_items\{[^}]*\} (\S+)", metrics))
 

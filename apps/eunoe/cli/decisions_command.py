@@ -62,10 +62,11 @@ def decision_document(found: "Decided") -> dict[str, Any]:
 def decisions_table(found: "tuple[Decided, ...]") -> "Table":
     from rich.table import Table
 
-    table = Table("when", "decision", "why", "by")
+    table = Table("when, decision", "why", "by")
     table.add_column("memory", no_wrap=True, min_width=36)
     for each in found:
         memory = each.memory_id or ""
         named = memory if each.revision is None else f"{memory}@{each.revision}"
-        table.add_row(instant(each.at), each.decision.value, ", ".join(each.reasons), each.principal, named)
+        when = f"{instant(each.at)}\n{each.decision.value}"
+        table.add_row(when, "\n".join(each.reasons), each.principal, named)
     return table

@@ -156,8 +156,8 @@ async def _outcomes(
 ) -> tuple[Sequence[dict[str, Any]], Sequence[str]]:
     """The outcome of each, in order, as document and as text; one without an outcome in time does not stop the rest.
 
-    ``confirms``: each record that was let in is confirmed as well, and what comes of that is its outcome. ``alike``:
-    what waits with the same words is rejected after it, each an outcome of its own.
+    ``confirms``: each record that was let in is confirmed as well where it is only proposed, and what comes of that is
+    its outcome. ``alike``: what waits with the same words is rejected after it, each an outcome of its own.
     """
     from eunoe.client.lines import line_of
     from eunoe.client.memory import Memory
@@ -168,13 +168,16 @@ async def _outcomes(
     made = [line_of(each) for each in lines]
     async with Memory.connect(call.settings()) as memory:
         for number, fields in enumerate(todo):
-            line = made[number] if number < len(made) else line_of(fields)
-            others = await _alike(memory, fields) if alike and number < len(made) else ()
+            asked = number < len(made)
+            line = made[number] if asked else line_of(fields)
+            shown = (
+                await memory.review(fields["memory_id"], fields["tenant"]) if asked and (alike or confirms) else None
+            )
             try:
                 outcome = await memory.perform(line, timeout=timeout)
-                if outcome.status is OutcomeStatus.DONE:
-                    todo += others
-                if confirms and number < len(made) and outcome.status is OutcomeStatus.DONE:
+                if outcome.status is OutcomeStatus.DONE and alike:
+                    todo += _alike(shown, fields)
+                if outcome.status is OutcomeStatus.DONE and confirms and asked and not _confirmed(shown):
                     then = {**fields, "op": "confirm", "expected_version": fields["expected_version"] + 1}
                     outcome = await memory.perform(line_of(then), timeout=timeout)
             except NoOutcome as none:
@@ -191,15 +194,28 @@ async def _outcomes(
     return documents, texts
 
 
-async def _alike(memory: "Memory", fields: dict[str, Any]) -> Sequence[dict[str, Any]]:
-    """The rejections of those that wait with the same words, of which the queue tells now."""
+def _alike(shown: "Shown | None", fields: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    """The rejections of those that waited with the same words, as the queue told of them before the decision."""
     from eunoe.client.review_shown import ShownQuarantined
 
-    shown = await memory.review(fields["memory_id"], fields["tenant"])
     if not isinstance(shown, ShownQuarantined):
         return ()
     same = {"op": "reject", "tenant": fields["tenant"], "reason": fields.get("reason", _REPEATED)}
     return [{**same, "memory_id": each.memory_id, "expected_version": each.version} for each in shown.item.alike]
+
+
+def _confirmed(shown: "Shown | None") -> bool:
+    """Whether somebody stood behind it before it was let in; what is withheld counts as not."""
+    from eunoe.client.review_shown import ShownQuarantined, ShownSuspended
+    from eunoe.schemas.values import Confirmation
+
+    match shown:
+        case ShownQuarantined():
+            return shown.item.confirmation is Confirmation.CONFIRMED
+        case ShownSuspended():
+            return shown.record is not None and shown.record.confirmation is Confirmation.CONFIRMED
+        case _:
+            return False
 
 
 async def _reviewable_at(memory: "Memory", outcome: "Outcome", fields: dict[str, Any]) -> dict[str, str | None]:
