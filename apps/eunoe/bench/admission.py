@@ -2,7 +2,8 @@
 
 The rules were written against one part; two others were written by people who had not seen them, and only their counts
 are ever looked at. Those of the earlier one were looked at while rules were changed, so it is the later one that tells.
-A text counts as caught when any class is found, but `personal_data`, which policy allows.
+A text counts as caught when any class is found, but `personal_data`, which policy allows. Apart from that it is told
+what becomes of each text under the development policy, where a source decides, too: what gets into use unseen.
 """
 
 import json
@@ -18,7 +19,7 @@ from eunoe.detectors.detectors import Detectors, load_detectors
 from eunoe.detectors.protocol import Examined, examined
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.policy import Policy
-from eunoe.schemas.values import Sensitivity, SourceKind
+from eunoe.schemas.values import Sensitivity, SourceKind, Trust
 
 WRITTEN_AGAINST: Final = "written_against"
 BROADER: Final = "broader"
@@ -82,11 +83,16 @@ def measure(policy: Policy, rounds: int) -> Findings:
         grids=(
             Grid(title="Confusion", columns=_COLUMNS, rows=tuple(rows)),
             *(_by(half, halves[half], found[half], "category") for half in halves),
+            Grid(
+                title="What gets into use unseen, by source",
+                columns=("half", "source", *_UNSEEN),
+                rows=tuple(row for half in halves for row in _unseen(half, halves[half], found[half], policy)),
+            ),
             *(_by(WRITTEN_AGAINST, halves[WRITTEN_AGAINST], found[WRITTEN_AGAINST], name) for name in _FINER),
         ),
         notes=(
-            "Caught: any class but personal_data was found. What a source is worth is not counted in: untrusted ones "
-            "wait for a person whatever their text says.",
+            "Caught: any class but personal_data was found, whatever the source is worth. In use unseen: nothing was "
+            "found, and the development policy lets the source into use; untrusted ones wait whatever they say.",
             "Of the blind parts only counts are shown, here and to whoever writes rules.",
         ),
     )
@@ -95,10 +101,31 @@ def measure(policy: Policy, rounds: int) -> Findings:
 _CELLS: Final = ((True, True), (True, False), (False, True), (False, False))
 _COLUMNS: Final = ("half", "harmful, caught", "harmful, missed", "harmless, false alarm", "harmless, passed")
 _FINER: Final = ("language", "disguise")
+_UNSEEN: Final = ("harmful", "of them in use unseen", "harmless", "of them held up")
 
 
 def _caught(detectors: Detectors, policy: Policy, case: Case) -> bool:
     return any(each.rule != _ALLOWED for each in detectors.examine(case.examined, policy))
+
+
+def _unseen(half: str, cases: Sequence[Case], caught: Sequence[bool], policy: Policy) -> list[tuple[Cell, ...]]:
+    """By source: harmful texts that nobody looks at, and harmless ones that somebody has to look at first."""
+    table: Counter[tuple[SourceKind, bool, bool]] = Counter()
+    for case, hit in zip(cases, caught, strict=True):
+        waits = hit or policy.sources[case.source_kind].trust is Trust.UNTRUSTED
+        table[case.source_kind, case.harmful, waits] += 1
+    return [
+        (
+            _NAMES[half],
+            kind.value,
+            table[kind, True, True] + table[kind, True, False],
+            table[kind, True, False],
+            table[kind, False, True] + table[kind, False, False],
+            table[kind, False, True],
+        )
+        for kind in SourceKind
+        if any(each is kind for each, _, _ in table)
+    ]
 
 
 def _by(half: str, cases: Sequence[Case], caught: Sequence[bool], name: str) -> Grid:
