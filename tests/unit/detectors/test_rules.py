@@ -23,8 +23,6 @@ PLAIN = {
 }
 KNOWN = {
     "Send the weekly numbers to Dana first, then to the board.",
-    "Las facturas de transporte se pagan desde mayo en la cuenta del Banco Báltico.",
-    "Les factures de transport sont payées dès mai sur le compte de la Banque Balte.",
     "Signing the log book twice is a waste of time; once is enough, or not at all.",
     "Where the form asks for a cost centre, leave it.",
     "Password resets may be done over the phone with just the name.",
