@@ -3,13 +3,16 @@
 from eunoe.schemas.commands import (
     Command,
     CompleteForgetting,
+    CompleteTenantForgetting,
     CorrectMemory,
     Draft,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     IssueKey,
     LiftHold,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RememberMemory,
     RestoreMemory,
@@ -23,6 +26,7 @@ from eunoe.schemas.events import (
     SubjectForgotten,
     SubjectReadmitted,
     SubjectRef,
+    TenantForgotten,
 )
 from eunoe.schemas.ids import MemoryId, Pseudonym, TenantId
 
@@ -34,6 +38,7 @@ class Erasures:
         self._latest: dict[tuple[TenantId, Pseudonym], tuple[int, bool]] = {}
         self._concerned: dict[tuple[TenantId, MemoryId], tuple[SubjectRef, ...]] = {}
         self._forgotten: set[tuple[TenantId, MemoryId]] = set()
+        self._ended: dict[TenantId, int] = {}
 
     def see(self, event: Event) -> None:
         tenant, fact = event.header.tenant, event.fact
@@ -47,16 +52,22 @@ class Erasures:
                 self._latest[tenant, subject] = (generation, True)
             case SubjectReadmitted(subject=subject, generation=generation):
                 self._latest[tenant, subject] = (generation, False)
+            case TenantForgotten(incarnation=incarnation):
+                self._ended[tenant] = incarnation
             case _:
                 pass
 
     def cover(self, command: Command) -> bool:
         """Whether the command is about a record, or about people, of whom nothing may be read any more."""
         tenant = command.tenant
+        if command.incarnation <= self._ended.get(tenant, 0):
+            return True
         match command:
             case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
                 return False
             case HoldSubject() | LiftHold() | RecordExport():
+                return False
+            case ForgetTenant() | CompleteTenantForgetting() | ReadmitTenant():
                 return False
             case RememberMemory(draft=draft) | CorrectMemory(draft=draft):
                 if self._of_closed(tenant, draft):

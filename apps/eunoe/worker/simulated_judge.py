@@ -11,12 +11,21 @@ from eunoe.domain.entries import Entry, LedgerKey
 from eunoe.domain.known import Opened
 from eunoe.domain.ledger_questions import known
 from eunoe.domain.ledger_state import fold
+from eunoe.domain.ledger_tenants import take
 from eunoe.domain.ledger_unsealed import with_unsealed
 from eunoe.domain.memory import ImpossibleFact
 from eunoe.processors.heading import header_of
 from eunoe.processors.opening import Examiner, Opener
 from eunoe.processors.receiving import RawRecord, Received, Receiver, Refused, Verifiers
-from eunoe.schemas.events import CandidateObserved, CommandRejected, Event, KeyIssued, Reason, SubjectForgotten
+from eunoe.schemas.events import (
+    CandidateObserved,
+    CommandRejected,
+    Event,
+    KeyIssued,
+    Reason,
+    SubjectForgotten,
+    TenantForgotten,
+)
 from eunoe.schemas.ids import Millis, Offset
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.values import Writing
@@ -123,10 +132,12 @@ class Judge:
         what_is_known = with_unsealed(what_is_known, command, opened.digests, ledger)
         for fact in decide(opened, what_is_known, now, policy, _writing(then), reading=_reading(then)):
             event = Event(header=header_of(received, opened, fact, _Rules(policy, _NOWHERE), now), fact=fact)
-            ledger.update(fold(ledger, event))
+            take(ledger, event, fold(ledger, event))
             self._decided_at = now
             if isinstance(fact, SubjectForgotten):
                 self._ruling.keyring.evict_subject(command.tenant, fact.subject)
+            elif isinstance(fact, TenantForgotten):
+                self._ruling.keyring.evict_tenant(command.tenant)
             return decision_of(fact)
         return Decision(outcome=REPEATED)
 
@@ -167,7 +178,7 @@ class Judge:
         if then is None:
             return
         try:
-            self._ledger.update(fold(self._ledger, then))
+            take(self._ledger, then, fold(self._ledger, then))
         except ImpossibleFact:
             return
         self._decided_at = max(self._decided_at, then.header.decided_at)

@@ -7,12 +7,15 @@ from typing import Final
 from eunoe.schemas.commands import (
     Command,
     CompleteForgetting,
+    CompleteTenantForgetting,
     CorrectMemory,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     IssueKey,
     LiftHold,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RememberMemory,
     WithdrawForgetting,
@@ -125,6 +128,8 @@ def memory_of(command: Command) -> MemoryId | None:
         case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
             return None
         case HoldSubject() | LiftHold() | RecordExport():
+            return None
+        case ForgetTenant() | CompleteTenantForgetting() | ReadmitTenant():
             return None
         case _:
             return command.memory_id

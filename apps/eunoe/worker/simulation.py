@@ -18,6 +18,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.crypto.keyring import Keyring
 from eunoe.domain.ledger_state import fold
+from eunoe.domain.ledger_tenants import take
 from eunoe.processors.errors import KeysLagBehind
 from eunoe.processors.receiving import Receiver
 from eunoe.readmodels.key_source import RedisKeySource
@@ -124,7 +125,7 @@ class Simulator:
                 continue
             past.erasures.see(event)
             if header.input_offset < first:
-                past.ledger.update(fold(past.ledger, event))
+                take(past.ledger, event, fold(past.ledger, event))
                 past.decided_at = header.decided_at
         return past
 

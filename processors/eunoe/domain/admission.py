@@ -48,7 +48,7 @@ def open_subjects(case: Case, draft: Draft) -> Refusal | None:
 def fitting_key(case: Case, draft: Draft) -> Refusal | None:
     """The key was issued through the log, in this tenant, for this subject and generation; and the body opened."""
     key = case.known.key
-    if case.known.tenant is None:
+    if case.known.tenant is None or case.known.tenant.key_id is None:
         return Refusal(reason=Reason.TENANT_NOT_OPEN, field="tenant")
     if key is None:
         return Refusal(reason=Reason.UNKNOWN_KEY, field="key_id")

@@ -7,21 +7,32 @@ asking whether it was asked before, for what would tell dies with the subject.) 
 
 from typing import assert_never
 
-from eunoe.domain import decide_erasure, decide_exports, decide_imports, decide_records, decide_subjects, decide_writes
+from eunoe.domain import (
+    decide_erasure,
+    decide_exports,
+    decide_imports,
+    decide_records,
+    decide_subjects,
+    decide_tenants,
+    decide_writes,
+)
 from eunoe.domain.known import Case, Known, Opened, Refusal
 from eunoe.schemas.commands import (
     Command,
     CompleteForgetting,
+    CompleteTenantForgetting,
     ConfirmMemory,
     CorrectMemory,
     ExpireMemory,
     ForgetMemory,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     IssueKey,
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RejectMemory,
     RememberMemory,
@@ -94,6 +105,12 @@ def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911, PLR0912 - one line p
             return decide_exports.record_export(case, command)
         case RestoreMemory() as command:
             return decide_imports.restore(case, command)
+        case ForgetTenant() as command:
+            return decide_tenants.forget_tenant(case, command)
+        case CompleteTenantForgetting() as command:
+            return decide_tenants.complete_tenant_forgetting(case, command)
+        case ReadmitTenant() as command:
+            return decide_tenants.readmit_tenant(case, command)
         case unreachable:
             assert_never(unreachable)
 
@@ -117,6 +134,8 @@ def _named(command: Command) -> MemoryId | None:
         case IssueKey() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
             return None
         case HoldSubject() | LiftHold() | RecordExport():
+            return None
+        case ForgetTenant() | CompleteTenantForgetting() | ReadmitTenant():
             return None
         case _:
             memory_id = command.memory_id

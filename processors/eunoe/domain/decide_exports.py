@@ -31,7 +31,7 @@ def record_export(case: Case, command: RecordExport) -> Fact | Refusal:
     answer = repeated(case, command.idempotency)
     if answer is not None:
         return answer
-    if case.known.tenant is None:
+    if case.known.tenant is None or case.known.tenant.key_id is None:
         return Refusal(reason=Reason.TENANT_NOT_OPEN, field="tenant")
     if command.subject is None:
         return ExportRecorded(identity_check=command.identity_check)

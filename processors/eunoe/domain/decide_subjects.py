@@ -37,9 +37,10 @@ def issue_key(case: Case, command: IssueKey) -> Fact | Refusal:
 
 def _tenant(case: Case) -> Fact:
     tenant = case.known.tenant
-    if tenant is not None:
-        return KeyIssued(incarnation=tenant.incarnation, key_id=tenant.key_id, created=False)
-    return KeyIssued(incarnation=1, key_id=_fresh(case.opened.fresh_key_id), created=True)
+    incarnation = 1 if tenant is None else tenant.incarnation
+    if tenant is None or tenant.key_id is None:
+        return KeyIssued(incarnation=incarnation, key_id=_fresh(case.opened.fresh_key_id), created=True)
+    return KeyIssued(incarnation=incarnation, key_id=tenant.key_id, created=False)
 
 
 def _day(case: Case, command: IssueKey, day: Bucket) -> Fact | Refusal:
@@ -49,7 +50,7 @@ def _day(case: Case, command: IssueKey, day: Bucket) -> Fact | Refusal:
     if not day_at_hand(day, case.now):
         return _INVALID_BUCKET
     tenant, known = case.known.tenant, case.known.day
-    if tenant is None:
+    if tenant is None or tenant.key_id is None:
         return Refusal(reason=Reason.TENANT_NOT_OPEN, field="tenant")
     return KeyIssued(
         incarnation=tenant.incarnation,
@@ -61,7 +62,7 @@ def _day(case: Case, command: IssueKey, day: Bucket) -> Fact | Refusal:
 
 def _bucket(case: Case, subject: Pseudonym, bucket: Bucket) -> Fact | Refusal:
     tenant, state, key = case.known.tenant, case.known.subject, case.known.key
-    if tenant is None:
+    if tenant is None or tenant.key_id is None:
         return Refusal(reason=Reason.TENANT_NOT_OPEN, field="tenant")
     if state is not None and state.closed:
         return Refusal(reason=Reason.SUBJECT_CLOSED, field="subject")

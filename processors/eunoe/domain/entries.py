@@ -18,13 +18,6 @@ LedgerKey = NewType("LedgerKey", str)
 HOUR_MS: Final = 3_600_000
 
 
-class TenantState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=2):
-    """An open tenant: its incarnation and the id of its tenant key."""
-
-    incarnation: int
-    key_id: KeyId
-
-
 class Request(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """Somebody asked to forget the person; see `ForgettingRequested`."""
 
@@ -40,6 +33,21 @@ class Proposal(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     principal: PrincipalName
     owner: str
     at: Millis
+
+
+class TenantState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=2):
+    """The newest incarnation of a tenant; every earlier one is forgotten, and nothing else in the ledger is of it.
+
+    ``key_id``: its tenant key's, None until it is asked for. ``holds``: how many people are under a legal hold.
+    ``request``: two people want it forgotten, and a hold defers it.
+    """
+
+    incarnation: int
+    key_id: KeyId | None
+    closed: bool = False
+    holds: int = 0
+    request: Request | None = None
+    proposal: Proposal | None = None
 
 
 class SubjectState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=3):
@@ -160,6 +168,17 @@ def encode_entry(entry: Entry) -> bytes:
 def decode_entry(data: bytes) -> Entry:
     """Raises `msgspec.DecodeError` (a ``ValueError``) on bytes that `encode_entry` did not make."""
     return _DECODER.decode(data)
+
+
+_OF_TENANT: Final = frozenset("mskbdlfwi")
+"""Kinds of keys that go with their tenant. Outcomes of commands stay until they lapse, and so do counts of an hour or a
+minute: a command has one outcome, and a limit is one, whoever the name stands for."""
+
+
+def goes_with(key: LedgerKey, tenant: TenantId) -> bool:
+    """Whether the entry is gone once the tenant is forgotten."""
+    kind, owner, *_ = key.split(":", 2)
+    return kind in _OF_TENANT and owner == tenant
 
 
 def memory_key(tenant: TenantId, memory_id: MemoryId) -> LedgerKey:

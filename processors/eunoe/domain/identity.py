@@ -6,7 +6,7 @@ from typing import Final
 from eunoe.domain.entries import HOUR_MS
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState
-from eunoe.schemas.commands import Draft
+from eunoe.schemas.commands import Command, CompleteForgetting, Draft, ExpireMemory, IssueKey
 from eunoe.schemas.events import CommandDuplicate, Reason
 from eunoe.schemas.ids import TenantId, is_name
 from eunoe.schemas.policy import HUMAN_ACTIONS, SIGNED_ACTIONS, Policy, PrincipalRule
@@ -16,16 +16,45 @@ IDEMPOTENCY_BYTES: Final = 16
 SENSITIVITY_RANK: Final = {each: rank for rank, each in enumerate(Sensitivity)}
 
 
-def gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
+def entitled(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
     """The principal may do this in this tenant, said so in the way the action asks for."""
     if not is_name(tenant):
         return Refusal(reason=Reason.INVALID_FIELD, field="tenant")
     rule = case.policy.principals.get(case.opened.principal)
     if rule is None:
         return Refusal(reason=Reason.NOT_ALLOWED, field="principal")
-    if rule.tenants is not None and tenant not in rule.tenants:
+    if not rule.enters(tenant, _meant(case)):
         return Refusal(reason=Reason.FOREIGN_TENANT, field="tenant")
     return _granted(case, rule, action)
+
+
+def gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
+    """`entitled`, and the command speaks of the tenant that has this name now."""
+    return entitled(case, action, tenant) or _same_tenant(case)
+
+
+def _same_tenant(case: Case) -> Refusal | None:
+    """Pseudonyms, hashes and keys of an earlier incarnation mean nothing in a later one."""
+    state, command = case.known.tenant, case.opened.command
+    if state is None:
+        return None if command.incarnation == 1 else Refusal(reason=Reason.INVALID_FIELD, field="incarnation")
+    meant = _meant(case)
+    if state.closed or meant < state.incarnation:
+        return Refusal(reason=Reason.TENANT_FORGOTTEN, field="tenant")
+    return None if meant == state.incarnation else Refusal(reason=Reason.INVALID_FIELD, field="incarnation")
+
+
+def _meant(case: Case) -> int:
+    """The incarnation that the command speaks of. Who opens a tenant, and the sweeper, say nothing that depends on its
+    keys: they mean the one that there is."""
+    state, command = case.known.tenant, case.opened.command
+    return command.incarnation if state is None or not _means_any(command) else state.incarnation
+
+
+def _means_any(command: Command) -> bool:
+    if isinstance(command, IssueKey):
+        return command.subject is None and command.bucket is None
+    return isinstance(command, ExpireMemory | CompleteForgetting)
 
 
 def _granted(case: Case, rule: PrincipalRule, action: Action) -> Refusal | None:
@@ -41,7 +70,12 @@ def _granted(case: Case, rule: PrincipalRule, action: Action) -> Refusal | None:
 
 def writing_gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:
     """`gate`, for what adds to memory or brings it into use. The switch never holds up taking back or forgetting."""
-    return gate(case, action, tenant) or (Refusal(reason=Reason.WRITES_OFF) if case.writing is Writing.OFF else None)
+    objection = gate(case, action, tenant)
+    if objection is None and case.writing is Writing.OFF:
+        return Refusal(reason=Reason.WRITES_OFF)
+    if objection is None and case.known.tenant is not None and case.known.tenant.request is not None:
+        return Refusal(reason=Reason.TENANT_RESTRICTED, field="tenant")
+    return objection
 
 
 def seen_gate(case: Case, action: Action, tenant: TenantId) -> Refusal | None:

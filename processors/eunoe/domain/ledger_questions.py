@@ -41,16 +41,19 @@ from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import (
     Command,
     CompleteForgetting,
+    CompleteTenantForgetting,
     ConfirmMemory,
     CorrectMemory,
     ExpireMemory,
     ForgetMemory,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     IssueKey,
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RejectMemory,
     RememberMemory,
@@ -75,6 +78,7 @@ RecordCommand = (
 PersonCommand = (
     RecordExport | ForgetSubject | ReadmitSubject | WithdrawForgetting | CompleteForgetting | HoldSubject | LiftHold
 )
+TenantCommand = ForgetTenant | CompleteTenantForgetting | ReadmitTenant
 Entries = Mapping[LedgerKey, Entry | None]
 """What was loaded; None: looked for and not there."""
 
@@ -96,7 +100,7 @@ def wanted(command_id: CommandId, command: Command, entries: Entries) -> tuple[L
 
 def follows_records(command: Command) -> bool:
     """Whether what `wanted` asks depends on loaded records, which a decision in between may have changed."""
-    return not isinstance(command, RememberMemory | PersonCommand)
+    return not isinstance(command, RememberMemory | PersonCommand | TenantCommand)
 
 
 def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
@@ -134,6 +138,8 @@ def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
             keys += (subject_key(tenant, subject), quota_key(tenant))
         case RestoreMemory():
             keys += _named_by_restored(command)
+        case ForgetTenant() | CompleteTenantForgetting() | ReadmitTenant():
+            keys.append(quota_key(tenant))
         case RecordExport(subject=subject):
             keys += () if subject is None else (subject_key(tenant, subject),)
         case _:
@@ -150,6 +156,8 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
         case RememberMemory() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
             return []
         case HoldSubject() | LiftHold() | RecordExport():
+            return []
+        case ForgetTenant() | CompleteTenantForgetting() | ReadmitTenant():
             return []
         case RestoreMemory():
             found = (find(entries, key, MemoryState) for key in _records_of(command) if key in entries)
@@ -305,6 +313,8 @@ def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
             )
         case RestoreMemory():
             return _known_of_restored(common, command, entries)
+        case ForgetTenant() | CompleteTenantForgetting() | ReadmitTenant():
+            return replace(common, quota=find(entries, quota_key(tenant), Quota))
         case RecordExport(subject=subject):
             of = None if subject is None else find(entries, subject_key(tenant, subject), SubjectState)
             return replace(common, subject=of)

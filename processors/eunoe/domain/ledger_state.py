@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from eunoe.domain import rates
+from eunoe.domain import ledger_tenants, rates
 from eunoe.domain.entries import (
     HOUR_MS,
     ClaimState,
@@ -25,7 +25,6 @@ from eunoe.domain.entries import (
     RateState,
     Request,
     SubjectState,
-    TenantState,
     bucket_key,
     claim_key,
     command_key,
@@ -81,6 +80,10 @@ from eunoe.schemas.events import (
     SubjectHeld,
     SubjectReadmitted,
     SubjectRef,
+    TenantActionProposed,
+    TenantForgettingRequested,
+    TenantForgotten,
+    TenantReadmitted,
 )
 from eunoe.schemas.ids import TenantId
 from eunoe.schemas.values import Lifecycle
@@ -114,6 +117,12 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
             | ActionProposed(subject=subject)
         ):
             keys.append(subject_key(tenant, subject))
+            if isinstance(fact, SubjectHeld | HoldLifted):
+                keys.append(tenant_key(tenant))
+        case KeyIssued(created=True, bucket=None):
+            keys.append(tenant_key(tenant))
+        case TenantForgotten() | TenantReadmitted() | TenantForgettingRequested() | TenantActionProposed():
+            keys.append(tenant_key(tenant))
     if isinstance(fact, _COUNTED):
         keys.append(quota_key(tenant))
     if rates.counts(fact):
@@ -147,6 +156,8 @@ def fold(entries: Entries, event: Event) -> dict[LedgerKey, Entry]:
             changed = _turned(entries, tenant, fact)
         case ForgettingRequested() | ForgettingWithdrawn() | SubjectHeld() | HoldLifted() | ActionProposed():
             changed = _restricted(entries, header, fact)
+        case TenantForgotten() | TenantReadmitted() | TenantForgettingRequested() | TenantActionProposed():
+            changed = ledger_tenants.changed(entries, header, fact)
         case ExportRecorded():
             changed = {}
         case (
@@ -255,7 +266,7 @@ def _issued(entries: Entries, header: EventHeader, fact: KeyIssued) -> dict[Ledg
     if fact.subject is None and fact.bucket is not None:
         return {day_key(tenant, fact.bucket): DayKey(key_id=fact.key_id, decided_at=header.decided_at)}
     if fact.subject is None or fact.bucket is None:
-        return {tenant_key(tenant): TenantState(incarnation=fact.incarnation, key_id=fact.key_id)}
+        return ledger_tenants.opened(entries, tenant, fact)
     at = subject_key(tenant, fact.subject)
     state = find(entries, at, SubjectState)
     if state is not None and (state.closed or state.generation != fact.generation):
@@ -288,7 +299,7 @@ def _turned(entries: Entries, tenant: TenantId, fact: SubjectForgotten | Subject
     }
 
 
-_COUNTED = (SubjectForgotten, MemoryForgotten, ForgettingRequested)
+_COUNTED = (SubjectForgotten, MemoryForgotten, ForgettingRequested, TenantForgotten, TenantForgettingRequested)
 """What a principal may have only so much of in an hour."""
 
 
@@ -324,9 +335,13 @@ def _restricted(entries: Entries, header: EventHeader, fact: _Restricting) -> di
         case ForgettingWithdrawn():
             return {key: replace(state, request=None)}
         case SubjectHeld(review_at=review_at):
-            return {key: replace(state, review_at=review_at)}
+            more = 1 if state.review_at is None else 0
+            held = ledger_tenants.held(entries, header.tenant, more)
+            return {key: replace(state, review_at=review_at), **held}
         case HoldLifted():
-            return {key: replace(state, review_at=None, proposal=None)}
+            fewer = 0 if state.review_at is None else -1
+            held = ledger_tenants.held(entries, header.tenant, fewer)
+            return {key: replace(state, review_at=None, proposal=None), **held}
         case ActionProposed(action=action, owner=owner):
             proposal = Proposal(action=action, principal=header.principal, owner=owner, at=header.decided_at)
             return {key: replace(state, proposal=proposal)}

@@ -21,6 +21,7 @@ from eunoe.domain.entries import Entry, LedgerKey
 from eunoe.domain.known import Known
 from eunoe.domain.ledger_questions import follows_records, known, wanted
 from eunoe.domain.ledger_state import fold
+from eunoe.domain.ledger_tenants import cut_after, forgets, take
 from eunoe.domain.ledger_unsealed import unsealed, with_unsealed
 from eunoe.processors.acquisition import Acquisition, Held
 from eunoe.processors.dead_letters import BadRecordGauge, DeadLetterBox
@@ -35,8 +36,23 @@ from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import BATCH_COMMANDS, DEAD_LETTERS, DECIDED, SILENT, TRANSACTION_SECONDS, Meter
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
-from eunoe.schemas.commands import Command, CorrectMemory, RememberMemory, RestoreMemory
-from eunoe.schemas.events import CommandRejected, Event, Fact, KeyIssued, MemoryQuarantined, SubjectForgotten
+from eunoe.schemas.commands import (
+    Command,
+    CompleteTenantForgetting,
+    CorrectMemory,
+    ForgetTenant,
+    RememberMemory,
+    RestoreMemory,
+)
+from eunoe.schemas.events import (
+    CommandRejected,
+    Event,
+    Fact,
+    KeyIssued,
+    MemoryQuarantined,
+    SubjectForgotten,
+    TenantForgotten,
+)
 from eunoe.schemas.ids import Millis, Offset, Partition, TenantId
 from eunoe.schemas.policy import Policy
 from eunoe.schemas.topics import Topic
@@ -138,8 +154,9 @@ class PartitionDecider:
     async def decide_batch(self, held: Held, marks: Marks, received: Sequence[Received | Refused]) -> Marks:
         """Decide what was fetched in one transaction, fold it, and return where the ledger is now."""
         usable, stop = self._within_limit(received)
-        if usable:
-            marks = await self._decide(held, marks, self.rules.current(), usable)
+        for piece in cut_after(usable, _may_end_tenant):
+            if piece:
+                marks = await self._decide(held, marks, self.rules.current(), piece)
         if stop is not None:
             raise stop
         return marks
@@ -250,7 +267,7 @@ class PartitionDecider:
         for fact in decide(opened, what_is_known, now, rules.policy, writing, reading=reading):
             event = Event(header=header_of(received, opened, fact, rules, now), fact=fact)
             changed = fold(entries, event)
-            entries.update(changed)
+            take(entries, event, changed)
             judged.decided_at = now
             judged.events.append((event, changed))
             judged.writes.events.append(Written(command.tenant.encode(), EVENTS.encode(event), now))
@@ -260,6 +277,8 @@ class PartitionDecider:
                 judged.writes.keys += [self._key_record(key) for key in made]
             elif isinstance(fact, SubjectForgotten):
                 self.keyring.evict_subject(command.tenant, fact.subject)
+            elif isinstance(fact, TenantForgotten):
+                self.keyring.evict_tenant(command.tenant)
 
     def _key_record(self, key: WrappedKey) -> Written:
         record = KEY_RECORDS.encode(to_record(self.installation.log_id, key))
@@ -292,9 +311,14 @@ def _changes(judged: _Judged, offsets: Sequence[Offset]) -> list[Change]:
                 next_input=Offset(event.header.input_offset + 1),
                 decided_at=event.header.decided_at,
             ),
+            forgets(event),
         )
         for (event, changed), offset in zip(judged.events, offsets, strict=True)
     ]
+
+
+def _may_end_tenant(each: Received | Refused) -> bool:
+    return isinstance(each, Received) and isinstance(each.command, ForgetTenant | CompleteTenantForgetting)
 
 
 def _purposes(command: Command, known: Known) -> Sequence[str]:

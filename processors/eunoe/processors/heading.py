@@ -9,10 +9,12 @@ from eunoe.schemas.commands import (
     ConfirmMemory,
     ForgetMemory,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RejectMemory,
     SuspendMemory,
@@ -30,7 +32,7 @@ from eunoe.schemas.values import Algorithm
 
 _ANSWERED_FOR = (
     PromoteMemory, RejectMemory, ConfirmMemory, ForgetMemory, ForgetSubject, ReadmitSubject, WithdrawForgetting,
-    HoldSubject, LiftHold, RecordExport, SuspendMemory,
+    HoldSubject, LiftHold, RecordExport, SuspendMemory, ForgetTenant, ReadmitTenant,
 )  # fmt: skip
 """Commands that somebody answers for: their signature is kept. None of them holds a sealed body."""
 

@@ -26,18 +26,21 @@ from eunoe.schemas.commands import (
     Answers,
     Command,
     CompleteForgetting,
+    CompleteTenantForgetting,
     ConfirmMemory,
     CorrectMemory,
     Draft,
     ExpireMemory,
     ForgetMemory,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     IssueKey,
     LiftHold,
     MemoryBody,
     PromoteMemory,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RejectMemory,
     RememberMemory,
@@ -299,6 +302,8 @@ def _plain_payload(command: Command) -> bytes:
             named = (command.subject, command.generation, command.due_at)
         case RecordExport():
             named = (command.subject, command.identity_check)
+        case ForgetTenant() | CompleteTenantForgetting() | ReadmitTenant():
+            named = (command.incarnation,)
         case IssueKey():
             named = (command.subject, command.bucket)
         case ExpireMemory():

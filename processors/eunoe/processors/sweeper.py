@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from eunoe.domain.memory import MemoryState
-from eunoe.processors.ledger.ledger import AskedFor, Ledger
+from eunoe.processors.ledger.ledger import AskedFor, EndingTenant, Ledger
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.lane import heed_cancellation
-from eunoe.schemas.commands import CompleteForgetting, ExpireMemory
+from eunoe.schemas.commands import CompleteForgetting, CompleteTenantForgetting, ExpireMemory
 from eunoe.schemas.ids import CommandId, Millis, derived_id
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,8 @@ WINDOW_MS: Final = 600_000
 """A proposal is made once in each window of wall-clock time, under one id however many sweepers make it."""
 _AT_ONCE: Final = 500
 
-Publish = Callable[[ExpireMemory | CompleteForgetting, CommandId], Awaitable[object]]
+Proposed = ExpireMemory | CompleteForgetting | CompleteTenantForgetting
+Publish = Callable[[Proposed, CommandId], Awaitable[object]]
 """Sends a command under the sweeper's principal and id; raises when the broker does not take it."""
 
 
@@ -49,6 +50,23 @@ def completion(asked: AskedFor, now: Millis) -> tuple[CompleteForgetting, Comman
     )
     parts = ("complete", asked.tenant, asked.subject, str(asked.generation), str(asked.due_at), str(now // WINDOW_MS))
     return command, CommandId(derived_id(*parts))
+
+
+def ending(asked: EndingTenant, now: Millis) -> tuple[CompleteTenantForgetting, CommandId]:
+    """As `expiry`, for a tenant that no legal hold keeps any more."""
+    parts = ("complete-tenant", asked.tenant, str(asked.incarnation), str(now // WINDOW_MS))
+    command = CompleteTenantForgetting(tenant=asked.tenant, incarnation=asked.incarnation)
+    return command, CommandId(derived_id(*parts))
+
+
+def proposal(due: MemoryState | AskedFor | EndingTenant, now: Millis) -> tuple[Proposed, CommandId]:
+    match due:
+        case AskedFor():
+            return completion(due, now)
+        case EndingTenant():
+            return ending(due, now)
+        case _:
+            return expiry(due, now)
 
 
 @dataclass(slots=True)
@@ -82,8 +100,8 @@ class Sweeper:
             self._proposed.clear()
         due = await self.ledger.due(now, _AT_ONCE + len(self._proposed))
         # A request to forget is no record: `oldest_due` measures how far behind expiry is.
-        self.oldest_due = min((each.expires_at for each in due if not isinstance(each, AskedFor)), default=None)
-        proposals = [completion(each, now) if isinstance(each, AskedFor) else expiry(each, now) for each in due]
+        self.oldest_due = min((each.expires_at for each in due if isinstance(each, MemoryState)), default=None)
+        proposals = [proposal(each, now) for each in due]
         fresh = [(command, command_id) for command, command_id in proposals if command_id not in self._proposed]
         for command, command_id in fresh[:_AT_ONCE]:
             await self.publish(command, command_id)

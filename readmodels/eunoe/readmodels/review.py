@@ -64,6 +64,10 @@ from eunoe.schemas.events import (
     SubjectReadmitted,
     SubjectRef,
     SupersededRef,
+    TenantActionProposed,
+    TenantForgettingRequested,
+    TenantForgotten,
+    TenantReadmitted,
 )
 from eunoe.schemas.ids import MemoryId, Millis, Partition, Pseudonym, TenantId
 from eunoe.schemas.topics import Topic
@@ -195,6 +199,7 @@ def _writes(record: Positioned[Event]) -> Sequence[Operation]:
             return _nothing(fact)
 
 
+OfTenant = TenantForgotten | TenantReadmitted | TenantForgettingRequested | TenantActionProposed
 Restricting = ForgettingRequested | ForgettingWithdrawn | SubjectHeld | HoldLifted | ActionProposed
 
 
@@ -206,7 +211,8 @@ def _nothing(
     | CommandDuplicate
     | CandidateObserved
     | ExportRecorded
-    | Restricting,
+    | Restricting
+    | OfTenant,
 ) -> Sequence[Operation]:
     """These change nothing that waits. A new kind of fact has to be put here or above: mypy says so."""
     match fact:
@@ -216,6 +222,8 @@ def _nothing(
             return ()
         case ForgettingRequested() | ForgettingWithdrawn() | SubjectHeld() | HoldLifted() | ActionProposed():
             return ()  # whoever shows an item asks whether its people may be read
+        case TenantForgotten() | TenantReadmitted() | TenantForgettingRequested() | TenantActionProposed():
+            return ()  # what a forgotten tenant had is removed before its lane goes on
         case _:
             assert_never(fact)
 

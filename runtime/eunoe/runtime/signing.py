@@ -16,10 +16,12 @@ from eunoe.schemas.commands import (
     ConfirmMemory,
     ForgetMemory,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RejectMemory,
     RestoreMemory,
@@ -40,7 +42,7 @@ RECORD_LIMIT: Final = 1_000_000
 # it is; a signature is never refused where a shared secret would do.
 _SIGNED: Final = (
     PromoteMemory, RejectMemory, ConfirmMemory, RetractMemory, ForgetMemory, ForgetSubject, ReadmitSubject,
-    WithdrawForgetting, HoldSubject, LiftHold, RecordExport, RestoreMemory, SuspendMemory,
+    WithdrawForgetting, HoldSubject, LiftHold, RecordExport, RestoreMemory, SuspendMemory, ForgetTenant, ReadmitTenant,
 )  # fmt: skip
 
 

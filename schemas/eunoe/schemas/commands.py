@@ -35,6 +35,13 @@ Version = Annotated[int, Meta(ge=0)]
 """0 means: the record does not exist yet."""
 
 
+Incarnation = Annotated[int, Meta(ge=1)]
+"""Which of the tenants of this name is meant: a forgotten tenant's name that is readmitted stands for another one.
+
+Whoever sends a command took it from the tenant's keys, with the pseudonyms and hashes in the command: those of an
+earlier incarnation mean nothing in a later one."""
+
+
 class EvidenceSpan(Struct, frozen=True, kw_only=True, gc=False):
     """Characters ``start`` to ``end`` (exclusive) of the source event that the statement rests on."""
 
@@ -128,12 +135,14 @@ class IssueKey(Struct, frozen=True, kw_only=True, gc=False):
     UTC day); without either, open the tenant."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     subject: Pseudonym | None = None
     bucket: Bucket | None = None
 
 
 class RememberMemory(Struct, frozen=True, kw_only=True, gc=False):
     tenant: TenantId
+    incarnation: Incarnation = 1
     draft: Draft
     expected_version: Version = 0
     idempotency: bytes
@@ -143,6 +152,7 @@ class CorrectMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A new record in place of ``supersedes``, which must still be at ``expected_version``."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     draft: Draft
     supersedes: MemoryId
     expected_version: Version
@@ -153,6 +163,7 @@ class PromoteMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A reviewer lets a quarantined record into use."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
     idempotency: bytes
@@ -162,6 +173,7 @@ class RejectMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A reviewer keeps a quarantined record out for good. ``reason`` is a code, never free text."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
     reason: str
@@ -172,6 +184,7 @@ class ConfirmMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A person stands behind a proposed statement."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
     idempotency: bytes
@@ -181,6 +194,7 @@ class ResolveConflict(Struct, frozen=True, kw_only=True, gc=False):
     """The answer to an open conflict: this record holds, the others it contradicts give way."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
     idempotency: bytes
@@ -190,6 +204,7 @@ class RetractMemory(Struct, frozen=True, kw_only=True, gc=False):
     """The author, or a reviewer, takes an active or quarantined record back. ``reason``: a code, never free text."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
     idempotency: bytes
@@ -200,6 +215,7 @@ class SuspendMemory(Struct, frozen=True, kw_only=True, gc=False):
     """A reviewer sends a record that is in use back to waiting for a person. ``reasons``: codes, never free text."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
     reasons: tuple[str, ...]
@@ -210,6 +226,7 @@ class ExpireMemory(Struct, frozen=True, kw_only=True, gc=False):
     """From the sweeper: the record's ``expires_at`` has passed. Judged again, for the sweeper's clock may be wrong."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
     expires_at: Millis
@@ -219,6 +236,7 @@ class ForgetMemory(Struct, frozen=True, kw_only=True, gc=False):
     """``subject``: whose it must be, where that is said; who only acts for the person says it."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     subject: Pseudonym | None = None
     idempotency: bytes
@@ -228,6 +246,7 @@ class ForgetSubject(Struct, frozen=True, kw_only=True, gc=False):
     """Close the subject's generation: one event, however many records there are."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     subject: Pseudonym
     idempotency: bytes
 
@@ -236,6 +255,7 @@ class ReadmitSubject(Struct, frozen=True, kw_only=True, gc=False):
     """Allow new records on a forgotten subject, in a new generation. Nothing old comes back."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     subject: Pseudonym
     idempotency: bytes
 
@@ -244,6 +264,7 @@ class WithdrawForgetting(Struct, frozen=True, kw_only=True, gc=False):
     """Take back a request to forget that was not carried out yet."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     subject: Pseudonym
     idempotency: bytes
 
@@ -252,6 +273,7 @@ class CompleteForgetting(Struct, frozen=True, kw_only=True, gc=False):
     """From the sweeper: the request's ``due_at`` has passed. Judged again, for the sweeper's clock may be wrong."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     subject: Pseudonym
     generation: int
     due_at: Millis
@@ -261,6 +283,7 @@ class HoldSubject(Struct, frozen=True, kw_only=True, gc=False):
     """A legal hold: nothing of the person is read or destroyed until it is lifted. Somebody looks at ``review_at``."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     subject: Pseudonym
     review_at: Millis
     idempotency: bytes
@@ -270,8 +293,30 @@ class LiftHold(Struct, frozen=True, kw_only=True, gc=False):
     """The hold is over; an erasure that it deferred runs now."""
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     subject: Pseudonym
     idempotency: bytes
+
+
+class ForgetTenant(Struct, frozen=True, kw_only=True, gc=False):
+    """End the tenant: everything of everybody in it, its own keys too. Two people say so."""
+
+    tenant: TenantId
+    incarnation: Incarnation = 1
+
+
+class CompleteTenantForgetting(Struct, frozen=True, kw_only=True, gc=False):
+    """From the sweeper: the last legal hold that deferred it was lifted. Judged again."""
+
+    tenant: TenantId
+    incarnation: Incarnation = 1
+
+
+class ReadmitTenant(Struct, frozen=True, kw_only=True, gc=False):
+    """Let the name of a forgotten tenant stand for a new one that starts empty. ``incarnation``: the forgotten one."""
+
+    tenant: TenantId
+    incarnation: Incarnation = 1
 
 
 class RecordExport(Struct, frozen=True, kw_only=True, gc=False):
@@ -282,6 +327,7 @@ class RecordExport(Struct, frozen=True, kw_only=True, gc=False):
     """
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     subject: Pseudonym | None = None
     identity_check: str
     idempotency: bytes
@@ -294,6 +340,7 @@ class RestoreMemory(Struct, frozen=True, kw_only=True, gc=False):
     """
 
     tenant: TenantId
+    incarnation: Incarnation = 1
     memory_id: MemoryId
     draft: Draft | None = None
     restored: Restored
@@ -321,4 +368,7 @@ Command = (
     | LiftHold
     | RecordExport
     | RestoreMemory
+    | ForgetTenant
+    | CompleteTenantForgetting
+    | ReadmitTenant
 )

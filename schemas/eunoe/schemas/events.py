@@ -58,9 +58,11 @@ class Reason(StrEnum):
     WRONG_KEY = "wrong_key"
     UNREADABLE_BODY = "unreadable_body"
     SUBJECT_CLOSED = "subject_closed"
+    TENANT_FORGOTTEN = "tenant_forgotten"
     # who may destroy, and when
     ERASED = "erased"
     SUBJECT_RESTRICTED = "subject_restricted"
+    TENANT_RESTRICTED = "tenant_restricted"
     ON_HOLD = "on_hold"
     LIMIT_REACHED = "limit_reached"
     # what is known
@@ -381,6 +383,37 @@ class ActionProposed(Struct, frozen=True, kw_only=True, gc=False):
     owner: str
 
 
+class TenantForgotten(Struct, frozen=True, kw_only=True, gc=False):
+    """This incarnation is over; everything of the tenant is unreadable from here on. ``key_id``: its tenant key's."""
+
+    incarnation: int
+    key_id: KeyId | None = None
+
+
+class TenantReadmitted(Struct, frozen=True, kw_only=True, gc=False):
+    """``incarnation`` is the new, empty one."""
+
+    incarnation: int
+
+
+class TenantForgettingRequested(Struct, frozen=True, kw_only=True, gc=False):
+    """Two people agreed, and ``holds`` legal holds defer it: it is carried out when the last of them is lifted.
+
+    Until then nobody reads the tenant or adds to it, and nothing is destroyed.
+    """
+
+    incarnation: int
+    holds: int
+
+
+class TenantActionProposed(Struct, frozen=True, kw_only=True, gc=False):
+    """As `ActionProposed`, about the whole tenant. ``action``: ``forget_tenant`` or ``readmit_tenant``."""
+
+    incarnation: int
+    action: str
+    owner: str
+
+
 class ExportRecorded(Struct, frozen=True, kw_only=True, gc=False):
     """All that was held up to here may be handed out, on the person or, with ``subject`` None, on the whole tenant.
 
@@ -464,6 +497,10 @@ Fact = (
     | ConflictResolved
     | CandidateObserved
     | ExportRecorded
+    | TenantForgotten
+    | TenantReadmitted
+    | TenantForgettingRequested
+    | TenantActionProposed
 )
 
 

@@ -31,6 +31,7 @@ Millis = NewType("Millis", int)
 """An instant: milliseconds since 1970-01-01T00:00:00Z."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_INCARNATION: Final = re.compile(_NAME.pattern + r"#(?:[2-9]|[1-9][0-9]{1,5})")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 NIL: Final = "00000000-0000-0000-0000-000000000000"
 """In the form of a UUID and the id of nothing: what a program sends that forgot to set one."""
@@ -40,6 +41,16 @@ _NAMESPACE: Final = uuid.UUID("6f1d3c1e-6f0a-5c0f-9b0e-0d7f5d6c6e01")
 def is_name(text: str) -> bool:
     """Whether ``text`` may name a tenant, agent, purpose, principal or surface; matched whole, never as a prefix."""
     return _NAME.fullmatch(text) is not None
+
+
+def incarnation_name(tenant: TenantId, incarnation: int) -> TenantId:
+    """What a policy calls an incarnation of a tenant: ``acme`` the first, ``acme#2`` the second."""
+    return tenant if incarnation == 1 else TenantId(f"{tenant}#{incarnation}")
+
+
+def is_incarnation_name(text: str) -> bool:
+    """Whether `incarnation_name` could have made it of a tenant's name."""
+    return is_name(text) or _INCARNATION.fullmatch(text) is not None
 
 
 def is_uuid(text: str) -> bool:

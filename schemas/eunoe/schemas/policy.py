@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from eunoe.schemas.ids import AgentId, PrincipalName, SecretId, TenantId
+from eunoe.schemas.ids import AgentId, PrincipalName, SecretId, TenantId, incarnation_name
 from eunoe.schemas.values import (
     Action,
     Algorithm,
@@ -77,6 +77,14 @@ class PrincipalRule:
     def speaks_for(self, agent: AgentId) -> bool:
         """Whether it may read and write as this agent."""
         return self.agents is None or agent in self.agents
+
+    def enters(self, tenant: TenantId, incarnation: int) -> bool:
+        """Whether it has to do with this incarnation of the tenant.
+
+        The name alone means the first: what was granted for a forgotten tenant says nothing of whoever has its name
+        afterwards.
+        """
+        return self.tenants is None or incarnation_name(tenant, incarnation) in self.tenants
 
     def may(self, action: Action, tenant: TenantId) -> bool:
         return action in self.actions and (self.tenants is None or tenant in self.tenants)

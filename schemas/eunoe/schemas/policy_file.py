@@ -15,7 +15,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from eunoe.schemas.ids import AgentId, PrincipalName, SecretId, TenantId, is_name
+from eunoe.schemas.ids import AgentId, PrincipalName, SecretId, TenantId, is_incarnation_name, is_name
 from eunoe.schemas.policy import (
     ANY,
     HUMAN_ACTIONS,
@@ -195,7 +195,7 @@ def _limits(table: Table) -> Limits:
 def _principal(name: str, table: Table) -> PrincipalRule:
     tenants = table.any_or_names("tenants", required=True)
     for tenant in tenants or ():
-        if not is_name(tenant):
+        if not is_incarnation_name(tenant):
             table.problem("tenants", f"principals.{name}.tenants: {tenant!r} is no tenant name")
     actions = _vocabulary(table, "actions", Action, table.names("actions", required=True))
     kinds = table.any_or_names("source_kinds", required=Action.WRITE in actions)

@@ -5,10 +5,20 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from eunoe.domain.entries import CommandSeen, Entry, LedgerKey, command_key
+from eunoe.domain.entries import (
+    CommandSeen,
+    Entry,
+    LedgerKey,
+    SubjectState,
+    TenantState,
+    command_key,
+    subject_key,
+    tenant_key,
+)
 from eunoe.processors.ledger.keys import ledger_prefix
 from eunoe.processors.ledger.ledger import Change, Ledger, Marks
-from eunoe.schemas.ids import CommandId, LogId, Millis, Offset, Partition, TenantId, new_id
+from eunoe.runtime.redis.errors import WatermarkMismatch
+from eunoe.schemas.ids import CommandId, LogId, Millis, Offset, Partition, Pseudonym, TenantId, new_id
 
 OLD = command_key(TenantId("acme"), CommandId("old"))
 NEW = command_key(TenantId("acme"), CommandId("new"))
@@ -23,8 +33,11 @@ class Kept:
         self.marks = Marks()
 
     async def decided(self, key: LedgerKey, at: int) -> None:
+        await self.put(key, CommandSeen(decided_at=Millis(at)), at)
+
+    async def put(self, key: LedgerKey, entry: Entry, at: int = 0, forgets: TenantId | None = None) -> None:
         after = Marks(position=Offset(self.marks.position + 1), next_input=Offset(0), decided_at=Millis(at))
-        await self.ledger.write(self.marks, [Change({key: CommandSeen(decided_at=Millis(at))}, after)], after)
+        await self.ledger.write(self.marks, [Change({key: entry}, after, forgets)], after)
         self.marks = after
 
     async def there(self, key: LedgerKey) -> bool:
@@ -89,3 +102,29 @@ async def test_a_ledger_that_lost_its_marks_drops_nothing(kept: Kept, redis_clie
     await kept.decided(NEW, 9_000)
     await redis_client.unlink(kept.ledger._prefix.watermark)
     assert await kept.ledger.drop_lapsed() == 0
+
+
+async def test_of_a_forgotten_tenant_nothing_stays_but_what_lapses_by_itself(kept: Kept) -> None:
+    acme, other = TenantId("acme"), TenantId("acme-2")
+    state = TenantState(incarnation=1, key_id=None, closed=True)
+    single = SubjectState(generation=1, closed=False, root_key_id=None, records=1)
+    person = Pseudonym("a" * 32)
+    await kept.decided(NEW, 5_000)
+    for tenant in (acme, other):
+        await kept.put(subject_key(tenant, person), single)
+    await kept.put(tenant_key(acme), state, forgets=acme)
+    assert [await kept.there(subject_key(each, person)) for each in (acme, other)] == [False, True]
+    assert await kept.there(tenant_key(acme))
+    assert await kept.there(NEW), "a command has one outcome, whoever the name stands for"
+
+
+async def test_whoever_comes_late_removes_nothing_of_the_tenant_that_has_the_name_now(kept: Kept) -> None:
+    acme, person = TenantId("acme"), subject_key(TenantId("acme"), Pseudonym("a" * 32))
+    late = kept.marks
+    await kept.put(tenant_key(acme), TenantState(incarnation=1, key_id=None, closed=True), forgets=acme)
+    await kept.put(person, SubjectState(generation=1, closed=False, root_key_id=None, records=1))
+    after = Marks(position=Offset(late.position + 1), next_input=Offset(0), decided_at=Millis(0))
+    again = Change({tenant_key(acme): TenantState(incarnation=1, key_id=None, closed=True)}, after, acme)
+    with pytest.raises(WatermarkMismatch):
+        await kept.ledger.write(late, [again], after)
+    assert await kept.there(person)

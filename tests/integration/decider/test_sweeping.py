@@ -5,9 +5,9 @@ from functools import partial
 from aiokafka import AIOKafkaProducer
 
 from eunoe.crypto.buckets import month_bucket
-from eunoe.processors.sweeper import WINDOW_MS, Sweeper
+from eunoe.processors.sweeper import WINDOW_MS, Proposed, Sweeper
 from eunoe.runtime.clock import ManualClock, SystemClock
-from eunoe.schemas.commands import CompleteForgetting, ExpireMemory, ForgetSubject
+from eunoe.schemas.commands import ForgetSubject
 from eunoe.schemas.events import CommandRejected, MemoryExpired, Reason
 from eunoe.schemas.ids import CommandId, Millis
 from eunoe.testing.deciding import OFFICER, Surroundings
@@ -18,7 +18,7 @@ HOUR = 3_600_000
 
 
 def sweeper(around: Surroundings, producer: AIOKafkaProducer, tenant: TestTenant, clock: ManualClock) -> Sweeper:
-    async def publish(command: ExpireMemory | CompleteForgetting, command_id: CommandId) -> object:
+    async def publish(command: Proposed, command_id: CommandId) -> object:
         return await around.send(producer, command, command_id=command_id)
 
     return Sweeper(around.ledger(around.installation.partition_of(tenant.name)), clock, publish)

@@ -11,17 +11,20 @@ from eunoe.domain.retention import month_of
 from eunoe.schemas.commands import (
     Command,
     CompleteForgetting,
+    CompleteTenantForgetting,
     ConfirmMemory,
     CorrectMemory,
     Draft,
     ExpireMemory,
     ForgetMemory,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     IssueKey,
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RejectMemory,
     RememberMemory,
@@ -107,6 +110,9 @@ SIGNERS: Final[dict[type[Command], tuple[PrincipalName, bool]]] = {
     LiftHold: (OFFICER, True),
     RecordExport: (EXPORTER, True),
     RestoreMemory: (IMPORTER, True),
+    ForgetTenant: (OFFICER, True),
+    CompleteTenantForgetting: (SWEEPER, False),
+    ReadmitTenant: (OFFICER, True),
 }
 """Who sends a command when a test does not say, and whether by Ed25519."""
 
@@ -302,6 +308,18 @@ def hold(review_at: Millis = IN_A_MONTH, subject: Pseudonym = ALICE) -> HoldSubj
 
 def lift(subject: Pseudonym = ALICE) -> LiftHold:
     return LiftHold(tenant=ACME, subject=subject, idempotency=once())
+
+
+def forget_tenant(incarnation: int = 1) -> ForgetTenant:
+    return ForgetTenant(tenant=ACME, incarnation=incarnation)
+
+
+def complete_tenant(incarnation: int = 1) -> CompleteTenantForgetting:
+    return CompleteTenantForgetting(tenant=ACME, incarnation=incarnation)
+
+
+def readmit_tenant(incarnation: int = 1) -> ReadmitTenant:
+    return ReadmitTenant(tenant=ACME, incarnation=incarnation)
 
 
 def export(subject: Pseudonym | None = ALICE, said: str = "passport, seen by M. Huber") -> RecordExport:

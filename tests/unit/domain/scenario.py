@@ -20,6 +20,7 @@ from eunoe.domain.entries import (
     SubjectState,
     decode_entry,
     encode_entry,
+    goes_with,
     memory_key,
     subject_key,
 )
@@ -32,6 +33,7 @@ from eunoe.domain.ledger_state import (
     known,
     wanted,
 )
+from eunoe.domain.ledger_tenants import forgets
 from eunoe.domain.ledger_unsealed import unsealed, with_unsealed
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Command, Draft, IssueKey
@@ -196,7 +198,7 @@ class Scenario:
             header=structs.replace(self._header(opened), origin=origin_of(opened.command, opened, fact)), fact=fact
         )
         assert folds(event, entries) == (), "folding needs more than the command had wanted"
-        self.store |= {key: encode_entry(entry) for key, entry in fold(entries, event).items()}
+        keep(self.store, event, fold(entries, event))
         self.events.append(event)
 
     def _header(self, opened: Opened) -> EventHeader:
@@ -238,6 +240,14 @@ class Scenario:
         return fact.key_id
 
 
+def keep(store: dict[LedgerKey, bytes], event: Event, changed: dict[LedgerKey, Entry]) -> None:
+    """As the ledger does: of a forgotten tenant nothing else stays."""
+    tenant = forgets(event)
+    for key in [each for each in store if tenant is not None and goes_with(each, tenant)]:
+        del store[key]
+    store |= {key: encode_entry(entry) for key, entry in changed.items()}
+
+
 def replayed(events: list[Event]) -> dict[LedgerKey, bytes]:
     """The ledger as it comes from the log alone."""
     store: dict[LedgerKey, bytes] = {}
@@ -245,7 +255,7 @@ def replayed(events: list[Event]) -> dict[LedgerKey, bytes]:
         entries: dict[LedgerKey, Entry | None] = {}
         while missing := folds(event, entries):
             entries |= {key: decode_entry(store[key]) if key in store else None for key in missing}
-        store |= {key: encode_entry(entry) for key, entry in fold(entries, event).items()}
+        keep(store, event, fold(entries, event))
     return store
 
 

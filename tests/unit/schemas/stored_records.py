@@ -145,6 +145,9 @@ def _commands() -> tuple[Command, ...]:
         commands.LiftHold(**person),
         commands.RecordExport(**person, identity_check="passport, seen by M. Huber"),
         commands.RestoreMemory(**about, draft=sample_draft(), restored=_RESTORED, proof=_PROOF, idempotency=_KEY),
+        commands.ForgetTenant(tenant=SAMPLE_TENANT, incarnation=2),
+        commands.CompleteTenantForgetting(tenant=SAMPLE_TENANT, incarnation=2),
+        commands.ReadmitTenant(tenant=SAMPLE_TENANT, incarnation=2),
     )
 
 
@@ -186,6 +189,10 @@ def _facts() -> tuple[Fact, ...]:
         events.SubjectHeld(subject=SAMPLE_SUBJECT, generation=2, review_at=SAMPLE_TIME),
         events.HoldLifted(subject=SAMPLE_SUBJECT, generation=2, restricted=True),
         events.ActionProposed(subject=SAMPLE_SUBJECT, generation=2, action="readmit", owner="privacy"),
+        events.TenantForgotten(incarnation=2, key_id=KeyId(sample_id("key"))),
+        events.TenantReadmitted(incarnation=3),
+        events.TenantForgettingRequested(incarnation=2, holds=4),
+        events.TenantActionProposed(incarnation=2, action="forget_tenant", owner="privacy"),
         events.ExportRecorded(
             subject=SAMPLE_SUBJECT, generation=2, records=17, identity_check="passport, seen by M. Huber"
         ),

@@ -1,5 +1,6 @@
 """Bringing the ledger up to a position of the log: what an acquisition does before anything is decided."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -7,6 +8,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.domain.entries import Entry, LedgerKey
 from eunoe.domain.ledger_state import fold, folds
+from eunoe.domain.ledger_tenants import cut_after, forgets, take
 from eunoe.domain.memory import ImpossibleFact
 from eunoe.processors.errors import LedgerAheadOfLog, LogStartMovedOn, UnreadableEvent
 from eunoe.processors.ledger.ledger import Change, Ledger, Marks
@@ -37,7 +39,10 @@ async def catch_up(ledger: Ledger, consumer: AIOKafkaConsumer, tp: TopicPartitio
         fetched = await consumer.getmany(tp, timeout_ms=_WAIT_MS, max_records=_BATCH)
         events = [(Offset(each.offset), _decoded(tp, each.offset, each.value)) for each in fetched.get(tp, ())]
         position = Offset(await consumer.position(tp))
-        marks = await _fold_in(ledger, tp, marks, events, position)
+        *ended, rest = cut_after(events, lambda each: forgets(each[1]) is not None)
+        for part in ended:
+            marks = await _fold_in(ledger, tp, marks, part, Offset(part[-1][0] + 1))
+        marks = await _fold_in(ledger, tp, marks, rest, position)
         heed_cancellation()
     return marks
 
@@ -50,7 +55,7 @@ def _decoded(tp: TopicPartition, offset: int, value: bytes) -> Event:
 
 
 async def _fold_in(
-    ledger: Ledger, tp: TopicPartition, before: Marks, events: list[tuple[Offset, Event]], position: Offset
+    ledger: Ledger, tp: TopicPartition, before: Marks, events: Sequence[tuple[Offset, Event]], position: Offset
 ) -> Marks:
     entries: dict[LedgerKey, Entry | None] = {}
     changes: list[Change] = []
@@ -65,9 +70,9 @@ async def _fold_in(
             changed = fold(entries, event)
         except ImpossibleFact as error:
             raise UnreadableEvent(tp.topic, tp.partition, offset, str(error)) from error
-        entries.update(changed)
+        take(entries, event, changed)
         marks = after_event(marks, event, offset)
-        changes.append(Change(changed, marks))
+        changes.append(Change(changed, marks, forgets(event)))
     final = Marks(position=position, next_input=marks.next_input, decided_at=marks.decided_at)
     await ledger.write(before, changes, final)
     return final

@@ -17,8 +17,10 @@ from eunoe.domain.entries import (
     IdempotencyEntry,
     LedgerKey,
     SubjectState,
+    TenantState,
     decode_entry,
     encode_entry,
+    goes_with,
     person_of,
 )
 from eunoe.domain.ledger_questions import record_closed, subjects_of
@@ -26,6 +28,7 @@ from eunoe.domain.memory import MemoryState
 from eunoe.processors.ledger import keys
 from eunoe.runtime.redis.functions import FunctionLibrary, lua
 from eunoe.runtime.redis.prefix import Prefix
+from eunoe.runtime.redis.removing import remove_keys
 from eunoe.runtime.redis.watermark import Operation, Step, Watermark
 from eunoe.schemas.ids import Millis, Offset, Pseudonym, TenantId
 from eunoe.schemas.values import Lifecycle
@@ -58,10 +61,12 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one event made of the entries it touched, and where the marks are after it."""
+    """What one event made of the entries it touched, and where the marks are after it. ``forgets``: the tenant of which
+    nothing else may be left then."""
 
     entries: Mapping[LedgerKey, Entry]
     marks: Marks
+    forgets: TenantId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +77,14 @@ class AskedFor:
     subject: Pseudonym
     generation: int
     due_at: Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndingTenant:
+    """A tenant that two people want forgotten, and that no legal hold keeps any more."""
+
+    tenant: TenantId
+    incarnation: int
 
 
 Missing = Callable[[Mapping[LedgerKey, Entry | None]], Iterable[LedgerKey]]
@@ -101,7 +114,33 @@ class Ledger:
                 entries[key] = None if value is None else decode_entry(value)
 
     async def write(self, before: Marks, changes: Sequence[Change], after: Marks) -> None:
-        """Fold ``changes`` in and move the marks from ``before`` to ``after``. Raises `WatermarkMismatch`."""
+        """Fold ``changes`` in and move the marks from ``before`` to ``after``. Raises `WatermarkMismatch`.
+
+        A forgotten tenant's entries are removed before the marks pass that event, so that what its name stands for
+        afterwards starts empty: after a crash in between the event is folded, and the rest removed, once more.
+        """
+        for at, change in enumerate(changes):
+            if change.forgets is not None:
+                here = changes[at - 1].marks if at else before
+                await self._move(before, changes[:at], here)
+                await self._remove(here.position, change.forgets)
+                rest = changes[at:]
+                first = Change(change.entries, change.marks)
+                return await self.write(here, [first, *rest[1:]], after)
+        await self._move(before, changes, after)
+
+    async def _remove(self, position: Offset, tenant: TenantId) -> None:
+        """Raises `WatermarkMismatch`: whoever is at another position may have folded what came after."""
+        await remove_keys(
+            self._redis,
+            self._watermark,
+            self._prefix,
+            position,
+            tenant,
+            lambda rest: goes_with(LedgerKey(rest), tenant),
+        )
+
+    async def _move(self, before: Marks, changes: Sequence[Change], after: Marks) -> None:
         steps = []
         start = before
         for first in range(0, len(changes), _EVENTS_A_CALL):
@@ -128,6 +167,8 @@ class Ledger:
                     due += (entry.expires_at, key)
                 else:
                     over.append(key)
+            elif isinstance(entry, TenantState) and entry.request is not None and not entry.holds:
+                due += (entry.request.due_at or 0, key)
             elif isinstance(entry, SubjectState) and (at := _forgotten_at(entry)) is not None:
                 due += (at, key)
         operations: list[Operation] = [
@@ -143,8 +184,9 @@ class Ledger:
         marks = {"input": end.next_input, "decided_at": end.decided_at}
         return Step(start.position, end.position, operations, marks)
 
-    async def due(self, now: Millis, most: int) -> list[MemoryState | AskedFor]:
-        """Up to ``most`` records whose ``expires_at`` is not after ``now``, and people to be forgotten by then.
+    async def due(self, now: Millis, most: int) -> list[MemoryState | AskedFor | EndingTenant]:
+        """Up to ``most`` records whose ``expires_at`` is not after ``now``, and people and tenants to be forgotten by
+        then.
 
         Not checked against the watermark: what it yields is only proposed, and judged again. A record of a forgotten
         subject can never expire, so it leaves the index here.
@@ -152,21 +194,24 @@ class Ledger:
         found = await self._up_to(keys.due(self._prefix), now, most)
         # An entry may have moved on since the index was read.
         entries = await self._entries(found)
+        gone = [key for key, entry in entries.items() if entry is None]
         states = {
             key: entry
             for key, entry in entries.items()
             if isinstance(entry, MemoryState) and entry.lifecycle in _CAN_EXPIRE
         }
+        tenants = {key: _ending(key, entry) for key, entry in entries.items() if isinstance(entry, TenantState)}
         people = {key: entry for key, entry in entries.items() if isinstance(entry, SubjectState)}
         named = {each for state in states.values() for each in subjects_of(state)}
         subjects = await self._entries(sorted(named))
-        over = [key for key, state in states.items() if record_closed(state, subjects)]
+        over = gone + [key for key, state in states.items() if record_closed(state, subjects)]
         asked = {key: _asked_for(key, state) for key, state in people.items()}
-        over += [key for key, each in asked.items() if each is None]
+        over += [key for ended in (asked, tenants) for key, each in ended.items() if each is None]
         if over:
             await self._redis.zrem(keys.due(self._prefix), *over)
         records = [state for key, state in states.items() if key not in over]
-        return [*records, *(each for each in asked.values() if each is not None and each.due_at <= now)]
+        ending = [each for each in tenants.values() if each is not None]
+        return [*records, *ending, *(each for each in asked.values() if each is not None and each.due_at <= now)]
 
     async def _entries(self, wanted: Sequence[LedgerKey]) -> dict[LedgerKey, Entry | None]:
         if not wanted:
@@ -192,6 +237,12 @@ def _forgotten_at(state: SubjectState) -> Millis | None:
     if state.closed or state.review_at is not None or state.request is None:
         return None
     return state.request.due_at
+
+
+def _ending(key: LedgerKey, state: TenantState) -> EndingTenant | None:
+    if state.closed or state.request is None or state.holds:
+        return None
+    return EndingTenant(tenant=TenantId(key.partition(":")[2]), incarnation=state.incarnation)
 
 
 def _asked_for(key: LedgerKey, state: SubjectState) -> AskedFor | None:
