@@ -57,12 +57,13 @@ def inspection_table(found: "Inspection") -> "Table | str":
     for each in found.records:
         record = each.record
         source = record.source_uri or record.provenance or ", ".join(record.event_ids) or "unknown"
+        built_on = "".join(f"\nbuilt on {one.memory_id}@{one.version}" for one in record.derived_from)
         state = each.status.value + (", in conflict" if record.conflicts else "")
         table.add_row(
             Text(lines(record.statement)),
             Text(f"{record.source_kind}\n{visible(source)}\n{record.trust}, {record.confirmation}"),
             f"{record.memory_id}\nrevision {record.version}, {state}\n"
-            f"{record.memory_class}, {record.kind}\nexpires {(instant(record.expires_at) or '')[:10]}",
+            f"{record.memory_class}, {record.kind}\nexpires {(instant(record.expires_at) or '')[:10]}{built_on}",
         )
     if found.more:
         table.caption = "There are more; raise --limit or filter."

@@ -52,6 +52,8 @@ def outcome_text(outcome: "Outcome") -> str:
     if outcome.superseded:
         said += f"\nin place of {', '.join(outcome.superseded)}"
         said += f" (settled by {', '.join(outcome.settled_by)})" if outcome.settled_by else ""
+    if outcome.withdrawn:
+        said += f"\nwithdrawn with it, for they were built on it: {', '.join(outcome.withdrawn)}"
     if outcome.conflicts:
         said += f"\nin conflict with {', '.join(outcome.conflicts)}: `eunoe resolve MEMORY_ID` says which one holds"
     return f"{said}\ncommand {outcome.command_id}  token {outcome.token}"
@@ -140,6 +142,10 @@ def history_table(history: "History") -> "Table | str":
             said.append(f"in place of {entry.supersedes}")
         if entry.superseded_by is not None:
             said.append(f"gave way to {entry.superseded_by}")
+        if entry.derived_from:
+            said.append(f"built on {', '.join(entry.derived_from)}")
+        if entry.withdrawn_with is not None:
+            said.append(f"was built on {entry.withdrawn_with}")
         if entry.conflicts:
             said.append(f"in conflict with {', '.join(entry.conflicts)}")
         if entry.settled_by:

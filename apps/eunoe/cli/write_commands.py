@@ -7,6 +7,7 @@ import click
 
 from eunoe.cli.options import Call, common, read_statement, tenant_option, timeout_option
 from eunoe.cli.performing import perform
+from eunoe.cli.record_reference import Reference
 
 _OPTIONS = (
     tenant_option,
@@ -14,6 +15,9 @@ _OPTIONS = (
     click.option("--purpose", "purposes", multiple=True, required=True, help="What it may be used for; repeatable."),
     click.option("--subject", help="Whom it is about; without it, the tenant itself."),
     click.option("--about", multiple=True, help="Who else it is about; repeatable."),
+    click.option(
+        "--derived-from", multiple=True, type=Reference(), help="A memory it is built on, ID@REVISION; repeatable."
+    ),
     click.option("--kind", default="fact", show_default=True, help="A kind of the policy."),
     click.option("--class", "class", default="long_term", show_default=True, help="short_term, long_term or profile."),
     click.option("--key", help="The claim it makes, such as delivery.window."),
@@ -94,9 +98,16 @@ def _fields(statement: str, given: dict[str, Any]) -> dict[str, Any]:
             "where does it come from? give --uri (where the source is), --event-id (a source event) or "
             "--provenance (in words)"
         )
+    fields["derived_from"] = [_origin(*each) for each in fields["derived_from"]]
     source = {name: value for name, value in source.items() if value is not None}
     answers = {name: fields.pop(name) for name in _ANSWERS}
     if any(answers.values()):
         fields["answers"] = {name: value for name, value in answers.items() if value is not None}
     kept = {name: value for name, value in fields.items() if value is not None}
     return {"statement": read_statement(statement), "source": source, **kept}
+
+
+def _origin(memory_id: str, revision: int | None) -> dict[str, Any]:
+    if revision is None:
+        raise click.UsageError("--derived-from: which revision of it was seen? give ID@REVISION, as search shows it")
+    return {"memory_id": memory_id, "version": revision}

@@ -163,6 +163,7 @@ def _clear(record: HeldRecord) -> dict[str, Any]:
         "sensitivity": draft.sensitivity.value,
         "confidence": repr(draft.confidence),
         "source_kind": draft.source_kind.value,
+        "built_on": [each.memory_id for each in draft.derived_from],
         "written_by": record.born.said.principal,
         "agent": draft.agent,
         "producer_surface": draft.producer_surface,

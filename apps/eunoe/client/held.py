@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from eunoe.domain.memory import MemoryState, evolve, touches
+from eunoe.domain.memory import MemoryState, evolve, touches, withdrawn
 from eunoe.readmodels.errors import CannotApply
 from eunoe.readmodels.history import Stored, entries_of
 from eunoe.readmodels.source import PartitionSource
@@ -92,6 +92,7 @@ class Held:
             self.closed.add(SubjectRef(subject=fact.subject, generation=fact.generation))
         if isinstance(fact, MemoryForgotten):
             self.forgotten.add(fact.memory_id)
+        self.forgotten.update(each.memory_id for each in withdrawn(fact))
         everybody = isinstance(fact, ExportRecorded) and fact.subject is None  # theirs went out with all
         if self.person is not None and isinstance(fact, _ABOUT_PERSON) and (everybody or fact.subject == self.person):
             self.about_person.append((event.header, fact))
@@ -122,7 +123,8 @@ class Held:
             )
 
     def erased(self, record: HeldRecord) -> bool:
-        """Forgotten by itself, or with anybody whom it concerns: its text is never opened."""
+        """Forgotten by itself, or with anybody whom it concerns, or gone with what it was built on: its text is never
+        opened."""
         return record.draft.memory_id in self.forgotten or any(each in self.closed for each in record.whom)
 
     def learn(self, later: "Held") -> None:

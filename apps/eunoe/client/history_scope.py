@@ -4,7 +4,7 @@ learns that it is there."""
 from collections.abc import Mapping
 from typing import Final
 
-from eunoe.readmodels.history import SUPERSEDED
+from eunoe.readmodels.history import SUPERSEDED, WITHDRAWN
 from eunoe.readmodels.history_reader import Entry, History
 from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.recall.scope import Admission, ReadScope
@@ -17,6 +17,7 @@ from eunoe.schemas.values import Action, Sensitivity
 _LEVELS: Final = tuple(Sensitivity)
 _ENDS: Final[Mapping[str, str]] = {
     SUPERSEDED: "superseded",
+    WITHDRAWN: "withdrawn",
     MemoryRetracted.__name__: "retracted",
     MemoryExpired.__name__: "expired",
 }

@@ -179,7 +179,7 @@ def _placed(fact: Incoming, policy: Policy) -> Placed:
     assert draft is not None
     assert body is not None
     rule = policy.kinds.get(draft.kind)
-    alone = bool(body.about) or (rule is not None and rule.own_bucket)
+    alone = bool(body.about or draft.derived_from) or (rule is not None and rule.own_bucket)
     return Placed(
         tenant=TenantId(fact.tenant),
         subject=None if body.subject is None else checks.subject("subject", body.subject),

@@ -48,6 +48,13 @@ class Span(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     end: Version
 
 
+class Origin(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A memory that another is built on, at the version in which its author saw it."""
+
+    memory_id: Uuid
+    version: Annotated[int, Meta(ge=1, le=LARGEST)]
+
+
 class Source(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a statement comes from."""
 
@@ -86,6 +93,7 @@ class RememberLine(_Line, frozen=True, kw_only=True, tag="remember"):
     agent: Name
     subject: Subject | None = None
     about: tuple[Subject, ...] = ()
+    derived_from: tuple[Origin, ...] = ()
     purposes: Annotated[tuple[Name, ...], Meta(min_length=1)]
     visibility: Visibility = Visibility.AGENT
     surfaces: tuple[Name, ...] = ()
@@ -224,6 +232,12 @@ def line_of(fields: dict[str, Any]) -> Line:
     except msgspec.ValidationError as error:
         raise described(error) from None
     return _checked(line)
+
+
+def origin_of(memory: Any) -> Any:
+    """What a search returned, as a line names it; anything else as it is."""
+    named = hasattr(memory, "memory_id") and hasattr(memory, "version")
+    return {"memory_id": memory.memory_id, "version": memory.version} if named else memory
 
 
 def idempotency_of(line: Line, text: bytes | str) -> str:

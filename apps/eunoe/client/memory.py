@@ -21,7 +21,7 @@ from eunoe.client.exporting import Exporting, TenantExport
 from eunoe.client.gate import ControlGate
 from eunoe.client.importing import Importing, ImportReport
 from eunoe.client.line_problems import BadLine
-from eunoe.client.lines import Line, RememberLine, line_of
+from eunoe.client.lines import Line, RememberLine, line_of, origin_of
 from eunoe.client.looking import Looking
 from eunoe.client.no_memory import NoMemory, or_no_memory
 from eunoe.client.reading import Reading, make_reading
@@ -165,7 +165,11 @@ class Memory:
     # Writing. Each raises `BadLine` for its fields, and else what `perform` raises.
 
     async def remember(self, statement: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
-        """Write a memory down. ``fields``: tenant, agent, purposes, source, …; see `RememberLine`."""
+        """Write a memory down. ``fields``: tenant, agent, purposes, source, …; see `RememberLine`.
+
+        ``derived_from``: the memories it is built on, as a search returned them or as ``{"memory_id", "version"}``. It
+        goes with any one of them.
+        """
         return await self._do("remember", timeout, statement=statement, **fields)
 
     async def correct(
@@ -355,6 +359,8 @@ class Memory:
                 await self.reading.reader.redis.get("eunoe:is-it-there")
 
     async def _do(self, operation: str, timeout: float, **fields: Any) -> Outcome:
+        if "derived_from" in fields:
+            fields["derived_from"] = [origin_of(each) for each in fields["derived_from"]]
         return await self.perform(line_of({"op": operation, **fields}), timeout=timeout)
 
 

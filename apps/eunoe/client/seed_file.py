@@ -57,7 +57,11 @@ def read_seeds(raw: bytes) -> tuple[MemoryRecord, ...]:
 
 def seed_memory_id(record: MemoryRecord, agent: str) -> MemoryId:
     """The id of the memory that a seed becomes for an agent; the file's own id stays with it as ``external_id``."""
-    return MemoryId(derived_id("seed", record.tenant_id, agent, record.memory_id))
+    return _id_of(record, agent, record.memory_id)
+
+
+def _id_of(record: MemoryRecord, agent: str, named: str) -> MemoryId:
+    return MemoryId(derived_id("seed", record.tenant_id, agent, named))
 
 
 def seed_line(record: MemoryRecord, scope: SeedScope) -> bytes:
@@ -84,6 +88,10 @@ def seed_line(record: MemoryRecord, scope: SeedScope) -> bytes:
         "sensitivity": scope.sensitivity,
         "ttl": scope.ttl,
         "external_id": record.memory_id,
+        # What a memory says never changes: it is the seed at its first version, whatever happened to it since.
+        "derived_from": [
+            {"memory_id": _id_of(record, scope.agent, each), "version": 1} for each in record.derived_from
+        ],
         "memory_id": memory_id,
         "idempotency_key": f"seed-{memory_id}-{record.revision}",
     }

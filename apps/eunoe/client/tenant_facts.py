@@ -1,11 +1,11 @@
 """From the log to what leaves of it: which records are exported, and each of their facts in the form that is signed.
 
 Pure. A record goes out only if its text can be opened, its people can be named, it has not expired, and what replaced
-it goes out too: without that it would be in use again where it is brought in.
+it goes out too: without that it would be in use again where it is brought in. What was built on one that stays, stays.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,10 +60,22 @@ def chosen(held: Held, bodies: Mapping[MemoryId, MemoryBody], named: frozenset[M
         if why is not None:
             left[memory_id] = why
     replaced = {old: new for event in held.facts for new, old in _replaced(event.fact)}
-    while more := {old for old, new in replaced.items() if old in held.records and old not in left and new in left}:
-        left |= dict.fromkeys(more, "replaced_by_one_left_out")
+    while more := {
+        each: why for each, why in _follow(held, replaced, left) if each in held.records and each not in left
+    }:
+        left |= more
     out = frozenset(held.records) - frozenset(left)
     return Chosen(tuple(_outgoing(held.facts, bodies, out)), len(out), dict(sorted(Counter(left.values()).items())))
+
+
+def _follow(
+    held: Held, replaced: Mapping[MemoryId, MemoryId], left: Collection[MemoryId]
+) -> Iterable[tuple[MemoryId, str]]:
+    """What cannot go out without those that are ``left`` out, and why."""
+    yield from ((old, "replaced_by_one_left_out") for old, new in replaced.items() if new in left)
+    for memory_id, record in held.records.items():
+        if any(each.memory_id in left for each in record.draft.derived_from):
+            yield memory_id, "built_on_one_left_out"
 
 
 def _stays(held: Held, record: HeldRecord, opened: bool, named: bool, now: Millis) -> str | None:

@@ -20,7 +20,7 @@ from eunoe.client.lines import (
 )
 from eunoe.producers.client import Asked, MemoryProducer, Sent
 from eunoe.producers.proposal import Placed, Proposal
-from eunoe.schemas.commands import Answers, EvidenceSpan
+from eunoe.schemas.commands import Answers, EvidenceSpan, SourceRef
 from eunoe.schemas.durations import duration_millis
 from eunoe.schemas.ids import AgentId, MemoryId, TenantId
 
@@ -35,6 +35,9 @@ def proposal_of(line: RememberLine) -> Proposal:
         source_kind=source.kind,
         subject=line.subject,
         about=line.about,
+        derived_from=tuple(
+            SourceRef(memory_id=MemoryId(each.memory_id), version=each.version) for each in line.derived_from
+        ),
         visibility=line.visibility,
         surfaces=line.surfaces,
         producer_surface=line.producer_surface,

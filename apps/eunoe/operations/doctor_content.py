@@ -27,7 +27,12 @@ from eunoe.schemas.values import Confirmation
 _TRIES: Final = 5
 _ROUNDS: Final = 20
 _PAUSE_S: Final = 0.25
-_GONE: Final = frozenset({"MemoryRejected", "MemoryRetracted", "MemoryExpired", "MemoryForgotten", history.SUPERSEDED})
+_GONE: Final = frozenset(
+    {
+        *("MemoryRejected", "MemoryRetracted", "MemoryExpired", "MemoryForgotten"),
+        *(history.SUPERSEDED, history.WITHDRAWN),
+    }
+)
 """After an entry of these kinds a record is no longer in `recall`."""
 
 

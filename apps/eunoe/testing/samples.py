@@ -8,7 +8,7 @@ from typing import Any, Final, TypedDict, Unpack
 from msgspec import structs
 
 from eunoe.crypto.hierarchy import KeyKind
-from eunoe.schemas.commands import Draft
+from eunoe.schemas.commands import Draft, SourceRef
 from eunoe.schemas.events import (
     Authorization,
     Event,
@@ -68,6 +68,7 @@ class DraftFields(TypedDict, total=False):
     subject: Pseudonym
     generation: int
     about: tuple[Pseudonym, ...]
+    derived_from: tuple[SourceRef, ...]
     purposes: tuple[str, ...]
     visibility: Visibility
     surfaces: tuple[str, ...]

@@ -27,6 +27,7 @@ from eunoe.schemas.events import (
     SubjectReadmitted,
     SubjectRef,
     TenantForgotten,
+    WithdrawnRef,
 )
 from eunoe.schemas.ids import MemoryId, Pseudonym, TenantId
 
@@ -42,6 +43,8 @@ class Erasures:
 
     def see(self, event: Event) -> None:
         tenant, fact = event.header.tenant, event.fact
+        refs: tuple[WithdrawnRef, ...] = getattr(fact, "withdrawn", ())
+        self._forgotten.update((tenant, each.memory_id) for each in refs)
         match fact:
             case MemoryAccepted(draft=draft) | MemoryQuarantined(draft=draft):
                 own = SubjectRef(subject=draft.subject, generation=draft.generation)

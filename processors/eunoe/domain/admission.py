@@ -67,6 +67,7 @@ def fields(draft: Draft, body: BodyFacts, policy: Policy) -> Refusal | None:
         or _purposes(draft, policy)
         or _surfaces(draft, policy)
         or _about(draft, limits)
+        or _derived_from(draft, limits)
         or _labels(draft)
         or _kind(draft, policy)
         or _confidence(draft)
@@ -145,6 +146,18 @@ def _about(draft: Draft, limits: Limits) -> Refusal | None:
         return Refusal(reason=Reason.TOO_LONG, field="about")
     if len({draft.subject, *about}) != len(about) + 1 or not all(map(is_pseudonym, about)):
         return _invalid("about")
+    return None
+
+
+def _derived_from(draft: Draft, limits: Limits) -> Refusal | None:
+    refs = draft.derived_from
+    if not refs:
+        return None
+    if len(refs) > limits.derived_from:
+        return Refusal(reason=Reason.TOO_LONG, field="derived_from")
+    ids = {draft.memory_id, *(each.memory_id for each in refs)}
+    if len(ids) != len(refs) + 1 or not all(is_uuid(each.memory_id) and each.version >= 1 for each in refs):
+        return _invalid("derived_from")
     return None
 
 

@@ -7,8 +7,7 @@ became of it elsewhere. Erased here stays erased, whoever signed: a closed perso
 
 from typing import Final
 
-from eunoe.domain import admission, judging, retention
-from eunoe.domain.entries import SubjectState
+from eunoe.domain import admission, judging, lineage, retention
 from eunoe.domain.identity import repeated, within_scope, writing_gate
 from eunoe.domain.known import Case, Opened, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -88,7 +87,7 @@ def origin_of(command: Command, opened: Opened, fact: Fact) -> Origin | None:
 
 
 def _erased_people(case: Case, draft: Draft) -> Refusal | None:
-    objection = admission.open_subjects(case, draft)
+    objection = admission.open_subjects(case, draft) or lineage.present(case, draft)
     if objection is not None and objection.reason is Reason.SUBJECT_CLOSED:
         return Refusal(reason=Reason.ERASED, field=objection.field)
     return objection
@@ -116,6 +115,9 @@ def _fitting(case: Case, command: RestoreMemory, draft: Draft) -> Refusal | None
     )
     if objection is not None:
         return objection
+    objection = lineage.brought_in(case, draft)
+    if objection is not None:
+        return objection
     if draft.expires_at <= case.now:
         return Refusal(reason=Reason.EXPIRY_PASSED, field="expires_at")
     if draft.expires_at > LAST:
@@ -135,10 +137,11 @@ def _waiting(case: Case, draft: Draft) -> Fact | Refusal:
     if objection is not None:
         return objection
     doubts = judging.doubts(draft, case.opened.findings, case.policy)
-    reasons = tuple(dict.fromkeys((Reason.UNPROVEN_IMPORT, *doubts)))
+    lowered = (Reason.SENSITIVITY_LOWERED,) if lineage.lowers(case, draft) else ()
+    reasons = tuple(dict.fromkeys((Reason.UNPROVEN_IMPORT, *doubts, *lowered)))
     return MemoryQuarantined(
         draft=case.opened.redacted or draft,
-        about=_about(draft, case.known.about),
+        about=_about(case, draft),
         incarnation=tenant.incarnation,
         trust=Trust.UNTRUSTED,
         confirmation=Confirmation.PROPOSED,
@@ -159,7 +162,7 @@ def _restored(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal:
         return Refusal(reason=Reason.INVALID_FIELD, field="restored")
     gone = _gave_way(case, restored)
     claim = _claim(case, restored)
-    about = _about(draft, case.known.about)
+    about = _about(case, draft)
     findings = tuple(
         Finding(detector=each.detector, rule=each.rule, verdict=each.verdict) for each in restored.findings
     )
@@ -177,6 +180,7 @@ def _restored(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal:
             settled_by=restored.settled_by,
             claim_changed=restored.claim_changed,
             findings=findings,
+            withdrawn=lineage.superseded_with(case, gone[:1]),
         )
     reasons = tuple(_KNOWN_REASONS[each] for each in restored.reasons if each in _KNOWN_REASONS)
     if restored.what != MemoryQuarantined.__name__ or not reasons:
@@ -227,13 +231,18 @@ def _change(case: Case, restored: Restored, record: MemoryState, step: Step) -> 
                 trust=restored.trust,
                 supersedes=_refs(gone)[0] if gone else None,
                 conflicts_with=() if record.claim_ref is None else _conflicts(case, restored),
+                withdrawn=lineage.superseded_with(case, gone[:1], staying=record),
             )
         case Step.REJECTED if reason is not None:
-            return MemoryRejected(memory_id=memory_id, version=version, reason=reason)
+            return MemoryRejected(
+                memory_id=memory_id, version=version, reason=reason, withdrawn=lineage.rejected_with(case, record)
+            )
         case Step.CONFIRMED:
             return MemoryConfirmed(memory_id=memory_id, version=version)
         case Step.RETRACTED:
-            return MemoryRetracted(memory_id=memory_id, version=version, reason=reason)
+            return MemoryRetracted(
+                memory_id=memory_id, version=version, reason=reason, withdrawn=lineage.retracted_with(case, record)
+            )
         case Step.SUSPENDED if reason is not None:
             return MemorySuspended(
                 memory_id=memory_id,
@@ -246,7 +255,12 @@ def _change(case: Case, restored: Restored, record: MemoryState, step: Step) -> 
                 expires_at=record.expires_at,
             )
         case Step.UPHELD:
-            return ConflictResolved(memory_id=memory_id, version=version, superseded=_refs(gone))
+            return ConflictResolved(
+                memory_id=memory_id,
+                version=version,
+                superseded=_refs(gone),
+                withdrawn=lineage.superseded_with(case, gone, staying=record),
+            )
     return Refusal(reason=Reason.INVALID_FIELD, field="restored")
 
 
@@ -282,8 +296,9 @@ def _in_use(case: Case, ids: tuple[MemoryId, ...]) -> tuple[MemoryState, ...]:
     return tuple(known[each] for each in ids if each in known)
 
 
-def _about(draft: Draft, states: tuple[SubjectState | None, ...]) -> tuple[SubjectRef, ...]:
-    return tuple(
+def _about(case: Case, draft: Draft) -> tuple[SubjectRef, ...]:
+    named = (
         SubjectRef(subject=subject, generation=1 if state is None else state.generation)
-        for subject, state in zip(draft.about, states, strict=True)
+        for subject, state in zip(draft.about, case.known.about, strict=True)
     )
+    return lineage.people(case, draft, named)

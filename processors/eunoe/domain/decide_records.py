@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from eunoe.domain import conflict
+from eunoe.domain import conflict, lineage
 from eunoe.domain.identity import cleared, gate, not_own, repeated, same_owner, seen_gate, within_limit
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -50,6 +50,7 @@ def promote(case: Case, command: PromoteMemory) -> Fact | Refusal:
         or _steps(record, command.expected_version, Step.PROMOTED)
         or still_running(record, case.now)
         or _waited(case, record)
+        or lineage.standing(case)
         or _promoted(case, record)
     )
 
@@ -75,12 +76,20 @@ def _promoted(case: Case, record: MemoryState) -> Fact | Refusal:
         others: tuple[MemoryState, ...] = ()
     else:
         others = standing.ties or standing.loses_to or (() if standing.beats is None else (standing.beats,))
+    gone = None if replaced is None else standing.beats if record.supersedes is None else case.known.superseded
+    withdrawn = lineage.superseded_with(case, (gone,), staying=record)
+    going = {each.memory_id for each in withdrawn}
     return MemoryPromoted(
         memory_id=record.memory_id,
         version=record.version + 1,
         trust=Trust.VERIFIED,
         supersedes=replaced,
-        conflicts_with=tuple(ConflictRef(memory_id=each.memory_id, version=each.version + 1) for each in others),
+        conflicts_with=tuple(
+            ConflictRef(memory_id=each.memory_id, version=each.version + 1)
+            for each in others
+            if each.memory_id not in going
+        ),
+        withdrawn=withdrawn,
     )
 
 
@@ -106,7 +115,10 @@ def reject(case: Case, command: RejectMemory) -> Fact | Refusal:
     if isinstance(record, Refusal):
         return record
     return _steps(record, command.expected_version, Step.REJECTED) or MemoryRejected(
-        memory_id=record.memory_id, version=record.version + 1, reason=command.reason
+        memory_id=record.memory_id,
+        version=record.version + 1,
+        reason=command.reason,
+        withdrawn=lineage.rejected_with(case, record),
     )
 
 
@@ -161,6 +173,7 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
         memory_id=record.memory_id,
         version=record.version + 1,
         superseded=tuple(SupersededRef(memory_id=each.memory_id, version=each.version + 1) for each in others),
+        withdrawn=lineage.superseded_with(case, others, staying=record),
     )
 
 
@@ -184,7 +197,12 @@ def retract(case: Case, command: RetractMemory) -> Fact | Refusal:
         gate(case, Action.WRITE if author else Action.REVIEW, command.tenant)
         or (None if command.reason is None or is_name(command.reason) else _uncoded())
         or _steps(record, command.expected_version, Step.RETRACTED)
-        or MemoryRetracted(memory_id=record.memory_id, version=record.version + 1, reason=command.reason)
+        or MemoryRetracted(
+            memory_id=record.memory_id,
+            version=record.version + 1,
+            reason=command.reason,
+            withdrawn=lineage.retracted_with(case, record),
+        )
     )
 
 
@@ -266,6 +284,7 @@ def forget(case: Case, command: ForgetMemory) -> Fact | Refusal:
             memory_id=record.memory_id,
             version=record.version + 1,
             own_key=key is not None and str(key.bucket) == record.memory_id,
+            withdrawn=lineage.forgotten_with(case, record),
         )
     )
 
@@ -301,7 +320,9 @@ def _steps(record: MemoryState, expected: int, step: Step) -> Refusal | None:
 
 
 def _wrong_state(record: MemoryState) -> Refusal:
-    return Refusal(reason=Reason.WRONG_STATE, field="lifecycle", current_version=record.version)
+    gone = record.lifecycle is Lifecycle.WITHDRAWN
+    reason = Reason.LINEAGE if gone else Reason.WRONG_STATE
+    return Refusal(reason=reason, field="lifecycle", current_version=record.version)
 
 
 def _may_write(case: Case, tenant: TenantId) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from eunoe.domain import admission, conflict, judging, retention
+from eunoe.domain import admission, conflict, judging, lineage, retention
 from eunoe.domain.identity import cleared, repeated, source_allowed, writing_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -89,6 +89,7 @@ def _asked(case: Case, command: RememberMemory | CorrectMemory) -> Fact | Refusa
         writing_gate(case, Action.WRITE, command.tenant)
         or source_allowed(case, command.draft)
         or admission.open_subjects(case, command.draft)
+        or lineage.present(case, command.draft)
         or repeated(case, command.idempotency)
         or within_rate(case)
     )
@@ -108,6 +109,7 @@ def _admissible(case: Case, draft: Draft) -> Refusal | None:
         admission.observed(draft, case.now)
         or retention.expiry(draft, rule, case.now, policy.expiry_tolerance)
         or retention.fitting_bucket(draft, rule, key.bucket)
+        or lineage.admissible(case, draft)
         or judging.objection(draft, opened.body, opened.findings, policy)
     )
 
@@ -159,6 +161,8 @@ def _born(case: Case, draft: Draft, supersedes: MemoryId | None) -> Fact | Refus
     if case.known.superseded is not None:
         reasons += conflict.replacing(case, newcomer, _claim(case), case.known.superseded)
         reasons = tuple(dict.fromkeys(reasons))
+    if lineage.lowers(case, draft) and Reason.SENSITIVITY_LOWERED not in reasons:
+        reasons += (Reason.SENSITIVITY_LOWERED,)
     kept = case.opened.redacted or draft
     if reasons:
         return conflict.waits_already(case) or _quarantined(case, kept, supersedes, standing, reasons)
@@ -200,6 +204,9 @@ def _accepted(case: Case, draft: Draft, standing: conflict.Standing) -> MemoryAc
     # One fact retires one record: beside the one the author named, a beaten one stays, marked as contested.
     old = standing.beats if named is None else named
     ties = standing.ties if named is None or standing.beats is None else (*standing.ties, standing.beats)
+    withdrawn = lineage.superseded_with(case, (old,))
+    going = {each.memory_id for each in withdrawn}
+    ties = tuple(each for each in ties if each.memory_id not in going)
     return MemoryAccepted(
         draft=draft,
         about=_about(case, draft),
@@ -214,6 +221,7 @@ def _accepted(case: Case, draft: Draft, standing: conflict.Standing) -> MemoryAc
         settled_by=standing.by if named is None else (),
         claim_changed=named is not None and named.claim_ref not in (None, _claim(case)),
         findings=case.opened.findings,
+        withdrawn=withdrawn,
     )
 
 
@@ -230,7 +238,8 @@ def _claim(case: Case) -> bytes | None:
 
 
 def _about(case: Case, draft: Draft) -> tuple[SubjectRef, ...]:
-    return tuple(
+    named = (
         SubjectRef(subject=subject, generation=1 if state is None else state.generation)
         for subject, state in zip(draft.about, case.known.about, strict=True)
     )
+    return lineage.people(case, draft, named)

@@ -53,11 +53,12 @@ class TenantState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
 class SubjectState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=3):
     """The newest generation of a subject; every earlier one is closed.
 
-    ``records`` counts the records of this generation, on the subject or about it, that were not forgotten one by one:
+    ``records`` counts the records of this generation, on the subject or about it, that were not forgotten or withdrawn:
     what forgetting the subject makes unreadable; in a closed generation, what it made so. One that another person's
     erasure has made unreadable meanwhile is still counted, for finding it would mean walking all of them.
     ``root_key_id`` is None until a key is asked for. ``review_at``: a legal hold stands, and somebody looks at it then.
-    ``forgotten_values`` counts the records of this generation that were forgotten one by one.
+    ``forgotten_values`` counts the records of this generation that were forgotten one by one, or with what they were
+    built on.
     """
 
     generation: int

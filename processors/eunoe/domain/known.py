@@ -63,6 +63,17 @@ class Opened(Struct, frozen=True, kw_only=True, gc=False):
     fresh_root_key_id: KeyId | None = None
 
 
+class Source(Struct, frozen=True, kw_only=True, gc=False):
+    """A record that a draft says it was built on; None where there is none in this tenant.
+
+    ``closed``: somebody it concerns was forgotten. ``restricted``: nobody reads somebody it concerns for now.
+    """
+
+    record: MemoryState | None = None
+    closed: bool = False
+    restricted: bool = False
+
+
 class Known(Struct, frozen=True, kw_only=True, gc=False):
     """The ledger's entries for one command, each None where there is none. Made by `eunoe.domain.ledger_state.known`.
 
@@ -76,7 +87,8 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     there and not closed.
     ``rivals``: the records on the same claim that are active and of an open generation, without the record itself and
     the one it would replace; ``twins``: likewise those that say the same words as the draft, and those that wait with
-    them.
+    them. ``sources``: one for each that the draft says it was built on, or the record to be promoted; ``dependents``:
+    what stands on any of the records that the command may end.
     """
 
     seen: bool = False
@@ -97,6 +109,8 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     rate: RateState | None = None
     value_forgotten: bool = False
     others: tuple[MemoryState, ...] = ()
+    sources: tuple[Source, ...] = ()
+    dependents: tuple[MemoryState, ...] = ()
 
 
 class Refusal(Struct, frozen=True, kw_only=True, gc=False):

@@ -2,20 +2,16 @@
 
 `wanted` is asked again with what was loaded until it wants nothing more: the first answer is what the command itself
 names, a later one what a loaded entry names in turn (the subjects of a record, the record it would replace). Two rounds
-do for every command but one: promoting a correction of a record that is about several people takes three.
+do for every command but two: promoting a correction of a record that is about several people takes three, and so
+does ending a record on which others were built.
 """
-
-from collections.abc import Mapping
-from typing import TypeVar
 
 from msgspec.structs import replace
 
 from eunoe.domain import rates
-from eunoe.domain.admission import generation_closed
 from eunoe.domain.entries import (
     ClaimState,
     DayKey,
-    Entry,
     IdempotencyEntry,
     KeyState,
     LedgerKey,
@@ -37,6 +33,18 @@ from eunoe.domain.entries import (
     words_key,
 )
 from eunoe.domain.known import Digests, Known
+from eunoe.domain.ledger_records import (
+    Entries,
+    dependents,
+    find,
+    of_record,
+    of_sources,
+    record,
+    record_closed,
+    sources_of,
+    standing_on,
+    subjects_of,
+)
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import (
     Command,
@@ -79,10 +87,6 @@ PersonCommand = (
     RecordExport | ForgetSubject | ReadmitSubject | WithdrawForgetting | CompleteForgetting | HoldSubject | LiftHold
 )
 TenantCommand = ForgetTenant | CompleteTenantForgetting | ReadmitTenant
-Entries = Mapping[LedgerKey, Entry | None]
-"""What was loaded; None: looked for and not there."""
-
-_E = TypeVar("_E", bound=Entry)
 
 
 def idempotency_of(command: Command) -> bytes | None:
@@ -100,7 +104,9 @@ def wanted(command_id: CommandId, command: Command, entries: Entries) -> tuple[L
 
 def follows_records(command: Command) -> bool:
     """Whether what `wanted` asks depends on loaded records, which a decision in between may have changed."""
-    return not isinstance(command, RememberMemory | PersonCommand | TenantCommand)
+    if isinstance(command, RememberMemory):
+        return bool(command.draft.derived_from)
+    return not isinstance(command, PersonCommand | TenantCommand)
 
 
 def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
@@ -119,6 +125,7 @@ def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
                 key_key(tenant, draft.key_id),
             )
             keys += [subject_key(tenant, each) for each in draft.about]
+            keys += [memory_key(tenant, each.memory_id) for each in draft.derived_from]
             if isinstance(command, CorrectMemory):
                 keys.append(memory_key(tenant, command.supersedes))
         case IssueKey(subject=subject, bucket=bucket):
@@ -153,7 +160,9 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
     """What the loaded entries name in turn."""
     tenant = command.tenant
     match command:
-        case RememberMemory() | ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
+        case RememberMemory(draft=draft):
+            return of_sources(draft, tenant, entries)
+        case ForgetSubject() | ReadmitSubject() | WithdrawForgetting() | CompleteForgetting():
             return []
         case HoldSubject() | LiftHold() | RecordExport():
             return []
@@ -161,26 +170,30 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
             return []
         case RestoreMemory():
             found = (find(entries, key, MemoryState) for key in _records_of(command) if key in entries)
-            return [key for record in found for key in _of_record(record)]
+            keys = [key for each in found for key in of_record(each, entries)]
+            return keys + ([] if command.draft is None else of_sources(command.draft, tenant, entries))
         case IssueKey():
             key = _bucket_asked_for(command, entries)
             return [] if key is None else [key]
-        case CorrectMemory(supersedes=old):
+        case CorrectMemory(draft=draft, supersedes=old):
             replaced = find(entries, memory_key(tenant, old), MemoryState)
             # A correction that names no claim makes that of the record it replaces.
-            return _of_record(replaced) + ([] if replaced is None else _of_claim(tenant, replaced.claim_ref, entries))
+            claim = [] if replaced is None else _of_claim(tenant, replaced.claim_ref, entries)
+            return of_record(replaced, entries) + claim + of_sources(draft, tenant, entries)
         case _:
-            record = find(entries, memory_key(tenant, command.memory_id), MemoryState)
-            keys = _of_record(record)
-            if record is not None and isinstance(command, ForgetMemory):
-                keys.append(key_key(tenant, record.key_id))
-            if record is not None and isinstance(command, PromoteMemory | ResolveConflict):
-                keys += _of_claim(tenant, record.claim_ref, entries)
-            if record is not None and record.supersedes is not None:
-                old_key = memory_key(tenant, record.supersedes)
+            named = find(entries, memory_key(tenant, command.memory_id), MemoryState)
+            keys = of_record(named, entries)
+            if named is not None and isinstance(command, ForgetMemory):
+                keys.append(key_key(tenant, named.key_id))
+            if named is not None and isinstance(command, PromoteMemory | ResolveConflict):
+                keys += _of_claim(tenant, named.claim_ref, entries)
+            if named is not None and isinstance(command, PromoteMemory):
+                keys += [memory_key(tenant, each) for each in named.sources]
+            if named is not None and named.supersedes is not None:
+                old_key = memory_key(tenant, named.supersedes)
                 keys.append(old_key)
                 if old_key in entries:
-                    keys += _of_record(find(entries, old_key, MemoryState))
+                    keys += of_record(find(entries, old_key, MemoryState), entries)
             return keys
 
 
@@ -219,7 +232,7 @@ def _of_index(tenant: TenantId, index: LedgerKey, entries: Entries) -> list[Ledg
             key = memory_key(tenant, each)
             keys.append(key)
             if key in entries:
-                keys += _of_record(find(entries, key, MemoryState))
+                keys += of_record(find(entries, key, MemoryState), entries)
     return keys
 
 
@@ -236,40 +249,8 @@ def rivals(
 
 
 def _readable(tenant: TenantId, index: LedgerKey, entries: Entries, without: set[MemoryId]) -> tuple[MemoryState, ...]:
-    found = (_record(entries, tenant, each) for each in _members(index, entries) if each not in without)
+    found = (record(entries, tenant, each) for each in _members(index, entries) if each not in without)
     return tuple(each for each in found if each is not None and not record_closed(each, entries))
-
-
-def _of_record(record: MemoryState | None) -> list[LedgerKey]:
-    """Who may have it forgotten, and the indexes it will leave when it ends."""
-    if record is None:
-        return []
-    return subjects_of(record) + indexes_of(record)
-
-
-def indexes_of(record: MemoryState) -> list[LedgerKey]:
-    """The claim and the words under which it is found while it is active."""
-    words = words_of(record)
-    return words if record.claim_ref is None else [claim_key(record.tenant, record.claim_ref), *words]
-
-
-def words_of(record: MemoryState) -> list[LedgerKey]:
-    """The index of what says the same; none where nothing is known of its words."""
-    return [words_key(record.tenant, record.content_hash)] if record.content_hash else []
-
-
-def subjects_of(record: MemoryState) -> list[LedgerKey]:
-    """The entries of everybody whose forgetting makes the record unreadable."""
-    tenant = record.tenant
-    return [subject_key(tenant, record.subject), *(subject_key(tenant, each.subject) for each in record.about)]
-
-
-def find(entries: Entries, key: LedgerKey, kind: type[_E]) -> _E | None:
-    """The loaded entry. ``KeyError`` where it was not loaded: nothing is judged on a ledger that was not read."""
-    entry = entries[key]
-    if entry is None or isinstance(entry, kind):
-        return entry
-    raise TypeError(f"{key} holds a {type(entry).__name__}")
 
 
 def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
@@ -324,16 +305,17 @@ def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
 
 def _known_of_draft(common: Known, command: RememberMemory | CorrectMemory, entries: Entries) -> Known:
     tenant, draft = command.tenant, command.draft
-    old = _record(entries, tenant, command.supersedes) if isinstance(command, CorrectMemory) else None
+    old = record(entries, tenant, command.supersedes) if isinstance(command, CorrectMemory) else None
     return replace(
         common,
         subject=find(entries, subject_key(tenant, draft.subject), SubjectState),
         about=tuple(find(entries, subject_key(tenant, each), SubjectState) for each in draft.about),
-        memory=_record(entries, tenant, draft.memory_id),
+        memory=record(entries, tenant, draft.memory_id),
         superseded=old,
         superseded_closed=old is not None and record_closed(old, entries),
         rivals=() if old is None else rivals(tenant, old.claim_ref, entries, {draft.memory_id, old.memory_id}),
         key=find(entries, key_key(tenant, draft.key_id), KeyState),
+        sources=sources_of(draft, tenant, entries),
     )
 
 
@@ -357,7 +339,13 @@ def _known_of_restored(common: Known, command: RestoreMemory, entries: Entries) 
     tenant, draft = command.tenant, command.draft
     own, *others = (find(entries, key, MemoryState) for key in _records_of(command))
     open_ = tuple(each for each in others if each is not None and not record_closed(each, entries))
-    known = replace(common, memory=own, memory_closed=own is not None and record_closed(own, entries), others=open_)
+    known = replace(
+        common,
+        memory=own,
+        memory_closed=own is not None and record_closed(own, entries),
+        others=open_,
+        dependents=dependents((own, *open_), entries),
+    )
     if draft is None:
         return known
     return replace(
@@ -365,28 +353,32 @@ def _known_of_restored(common: Known, command: RestoreMemory, entries: Entries) 
         subject=find(entries, subject_key(tenant, draft.subject), SubjectState),
         about=tuple(find(entries, subject_key(tenant, each), SubjectState) for each in draft.about),
         key=find(entries, key_key(tenant, draft.key_id), KeyState),
+        sources=sources_of(draft, tenant, entries),
     )
 
 
 def _known_of_record(common: Known, command: RecordCommand, entries: Entries) -> Known:
     tenant = command.tenant
-    record = _record(entries, tenant, command.memory_id)
-    if record is None:
+    named = record(entries, tenant, command.memory_id)
+    if named is None:
         return common
-    old = None if record.supersedes is None else _record(entries, tenant, record.supersedes)
+    old = None if named.supersedes is None else record(entries, tenant, named.supersedes)
     contested = isinstance(command, PromoteMemory | ResolveConflict)
     forgetting = isinstance(command, ForgetMemory)
-    others = {record.memory_id} if record.supersedes is None else {record.memory_id, record.supersedes}
+    others = {named.memory_id} if named.supersedes is None else {named.memory_id, named.supersedes}
+    against = rivals(tenant, named.claim_ref, entries, others) if contested else ()
     return replace(
         common,
-        memory=record,
-        memory_closed=record_closed(record, entries),
-        memory_held=_record_held(record, entries),
+        memory=named,
+        memory_closed=record_closed(named, entries),
+        memory_held=_record_held(named, entries),
         quota=find(entries, quota_key(tenant), Quota) if forgetting else None,
-        key=find(entries, key_key(tenant, record.key_id), KeyState) if forgetting else None,
+        key=find(entries, key_key(tenant, named.key_id), KeyState) if forgetting else None,
         superseded=old,
         superseded_closed=old is not None and record_closed(old, entries),
-        rivals=rivals(tenant, record.claim_ref, entries, others) if contested else (),
+        rivals=against,
+        sources=standing_on(named, entries) if isinstance(command, PromoteMemory) else (),
+        dependents=dependents((named, old, *against), entries),
     )
 
 
@@ -400,26 +392,12 @@ def with_rivals(known: Known, command: Command, digests: Digests | None, entries
     tenant = command.tenant
     if digests.content_hash:
         known = replace(known, twins=_readable(tenant, words_key(tenant, digests.content_hash), entries, without))
-    if digests.claim_ref is None:
-        return known
-    return replace(known, rivals=rivals(tenant, digests.claim_ref, entries, without))
+    if digests.claim_ref is not None:
+        known = replace(known, rivals=rivals(tenant, digests.claim_ref, entries, without))
+    may_end = (known.superseded, *known.twins, *known.rivals)
+    return replace(known, dependents=dependents(may_end, entries)) if any(may_end) else known
 
 
-def _record(entries: Entries, tenant: TenantId, memory_id: MemoryId) -> MemoryState | None:
-    return find(entries, memory_key(tenant, memory_id), MemoryState)
-
-
-def _record_held(record: MemoryState, entries: Entries) -> bool:
-    states = (find(entries, key, SubjectState) for key in subjects_of(record))
+def _record_held(named: MemoryState, entries: Entries) -> bool:
+    states = (find(entries, key, SubjectState) for key in subjects_of(named))
     return any(each is not None and each.review_at is not None for each in states)
-
-
-def record_closed(record: MemoryState, entries: Entries) -> bool:
-    """Whether the record counts as forgotten because its subject, or anyone it is about, was forgotten."""
-    tenant = record.tenant
-    return generation_closed(
-        find(entries, subject_key(tenant, record.subject), SubjectState), record.generation
-    ) or any(
-        generation_closed(find(entries, subject_key(tenant, each.subject), SubjectState), each.generation)
-        for each in record.about
-    )

@@ -39,18 +39,10 @@ from eunoe.domain.entries import (
     value_key,
     words_key,
 )
-from eunoe.domain.ledger_questions import (
-    Entries,
-    contesting,
-    find,
-    idempotency_of,
-    indexes_of,
-    known,
-    wanted,
-    with_rivals,
-    words_of,
-)
-from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches
+from eunoe.domain.ledger_questions import contesting, idempotency_of, known, wanted, with_rivals
+from eunoe.domain.ledger_records import Entries, find, indexes_of, lineage_of, of_sources, subjects_of, words_of
+from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches, withdrawn
+from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import (
     ActionProposed,
     CandidateObserved,
@@ -85,26 +77,24 @@ from eunoe.schemas.events import (
     TenantForgotten,
     TenantReadmitted,
 )
-from eunoe.schemas.ids import TenantId
+from eunoe.schemas.ids import MemoryId, TenantId
 from eunoe.schemas.values import Lifecycle
 
 __all__ = ["Entries", "contesting", "fold", "folds", "idempotency_of", "known", "wanted", "with_rivals"]
 
 
 def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
-    """The keys still missing from ``entries`` to fold the event; asked again until empty, twice at most."""
+    """The keys still missing from ``entries`` to fold the event; asked again until empty, three times at most."""
     tenant, fact = event.header.tenant, event.fact
     keys = [memory_key(tenant, each) for each in touches(fact)]
     match fact:
         case MemoryAccepted(draft=draft) | MemoryQuarantined(draft=draft):
             keys.append(subject_key(tenant, draft.subject))
-            keys += [subject_key(tenant, each) for each in draft.about]
+            keys += [subject_key(tenant, each.subject) for each in fact.about]
+            keys += of_sources(draft, tenant, entries)
             keys += [words_key(tenant, fact.content_hash)] if fact.content_hash else []
             if isinstance(fact, MemoryAccepted):
                 keys += [] if fact.claim_ref is None else [claim_key(tenant, fact.claim_ref)]
-        case MemoryForgotten() if keys[0] in entries:
-            record = find(entries, keys[0], MemoryState)
-            keys += [] if record is None else [subject_key(tenant, each.subject) for each in _concerned(record)]
         case KeyIssued(subject=subject, created=True) if subject is not None:
             keys.append(subject_key(tenant, subject))
         case (
@@ -130,6 +120,8 @@ def folds(event: Event, entries: Entries) -> tuple[LedgerKey, ...]:
     for each in touches(fact):
         record = find(entries, memory_key(tenant, each), MemoryState) if memory_key(tenant, each) in entries else None
         keys += [] if record is None else indexes_of(record)
+        if record is not None and each in _leaving(fact):
+            keys += subjects_of(record)
     return tuple(key for key in keys if key not in entries)
 
 
@@ -209,24 +201,57 @@ def _recorded(entries: Entries, header: EventHeader, fact: _RecordFact) -> dict[
         _index(entries, before, after, changed)
     if isinstance(fact, MemoryAccepted | MemoryQuarantined):
         draft = fact.draft
+        _link(entries, tenant, draft, changed)
         _count(entries, tenant, SubjectRef(subject=draft.subject, generation=draft.generation), 1, changed)
         for ref in fact.about:
             _count(entries, tenant, ref, 1, changed)
-    elif isinstance(fact, MemoryForgotten):
-        record = find(entries, memory_key(tenant, fact.memory_id), MemoryState)
-        for ref in () if record is None else _concerned(record):
-            _count(entries, tenant, ref, -1, changed)
-        if record is not None and record.content_hash:
-            changed[value_key(tenant, record.content_hash)] = ForgottenValue(memory_id=record.memory_id)
-            owner = subject_key(tenant, record.subject)
-            state = changed[owner]
-            assert isinstance(state, SubjectState), "it was just counted"
-            changed[owner] = replace(state, forgotten_values=state.forgotten_values + 1)
+    for memory_id in _leaving(fact):
+        record = find(entries, memory_key(tenant, memory_id), MemoryState)
+        if record is not None:
+            _let_go(entries, record, changed, for_good=isinstance(fact, MemoryForgotten))
     return changed
 
 
 MOST_WAITING: Final = 16
 """Records under one index beyond which one that waits is not entered: who sends many makes no decision slower."""
+
+
+def _leaving(fact: Fact) -> tuple[MemoryId, ...]:
+    """The records that count no longer among what is held on anybody."""
+    named = (fact.memory_id,) if isinstance(fact, MemoryForgotten) else ()
+    return (*named, *(each.memory_id for each in withdrawn(fact)))
+
+
+def _link(entries: Entries, tenant: TenantId, draft: Draft, changed: dict[LedgerKey, Entry]) -> None:
+    """The new record knows all it stands on, and each of those knows of it."""
+    sources = lineage_of(draft, tenant, entries)
+    if not sources:
+        return
+    own = memory_key(tenant, draft.memory_id)
+    state = changed[own]
+    assert isinstance(state, MemoryState), "it was just born"
+    changed[own] = replace(state, sources=sources)
+    for each in sources:
+        key = memory_key(tenant, each)
+        # It may have given way to the new one in this very fact.
+        source = changed.get(key) or find(entries, key, MemoryState)
+        if not isinstance(source, MemoryState):
+            raise ImpossibleFact("a record", own, f"it was built on {each}, which is unknown")
+        changed[key] = replace(source, derived=(*source.derived, draft.memory_id))
+
+
+def _let_go(entries: Entries, record: MemoryState, changed: dict[LedgerKey, Entry], *, for_good: bool) -> None:
+    """``for_good``: the words are not taken again either."""
+    tenant = record.tenant
+    for ref in _concerned(record) if record.lifecycle is not Lifecycle.WITHDRAWN else ():
+        _count(entries, tenant, ref, -1, changed)
+    if for_good and record.content_hash:
+        changed[value_key(tenant, record.content_hash)] = ForgottenValue(memory_id=record.memory_id)
+        owner = subject_key(tenant, record.subject)
+        state = changed.get(owner) or find(entries, owner, SubjectState)
+        if not isinstance(state, SubjectState):
+            raise ImpossibleFact("a record", owner, "its subject is unknown")
+        changed[owner] = replace(state, forgotten_values=state.forgotten_values + 1)
 
 
 def _index(entries: Entries, before: MemoryState | None, after: MemoryState, changed: dict[LedgerKey, Entry]) -> None:
@@ -251,9 +276,11 @@ def _concerned(record: MemoryState) -> tuple[SubjectRef, ...]:
 def _count(entries: Entries, tenant: TenantId, ref: SubjectRef, change: int, changed: dict[LedgerKey, Entry]) -> None:
     """One record more or less for the subject, whose generation is open. The first mention makes the state."""
     key = subject_key(tenant, ref.subject)
-    state = find(entries, key, SubjectState)
+    # One fact may be about several records of a person.
+    state = changed.get(key) or find(entries, key, SubjectState)
     if state is None:
         state = SubjectState(generation=ref.generation, closed=False, root_key_id=None, records=0)
+    assert isinstance(state, SubjectState), "nothing else has this key"
     if state.closed or state.generation != ref.generation:
         raise ImpossibleFact("a record", key, f"generation {ref.generation} is not open")
     changed[key] = replace(state, records=state.records + change)

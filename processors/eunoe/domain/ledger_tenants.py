@@ -6,7 +6,7 @@ from typing import TypeVar, assert_never
 from msgspec.structs import replace
 
 from eunoe.domain.entries import Entry, LedgerKey, Proposal, Request, TenantState, goes_with, tenant_key
-from eunoe.domain.ledger_questions import Entries, find
+from eunoe.domain.ledger_records import Entries, find
 from eunoe.domain.memory import ImpossibleFact
 from eunoe.schemas.events import (
     Event,

@@ -13,7 +13,8 @@ are 1, 2, 3 … without a gap. A fact names the version it led to; one that does
 the log or the state is broken, and `evolve` raises `ImpossibleFact` instead of guessing. A correction is one fact
 about two records: the new one is born and the old one takes the step ``superseded``; `touches` names both. So is a
 contradiction that nothing settles: the old record takes the step ``contested`` and stays active, until somebody says
-which one holds (``upheld``; the others are superseded in the same fact).
+which one holds (``upheld``; the others are superseded in the same fact). And what was built on a record that goes is
+``withdrawn`` with it, in the same fact (see `eunoe.domain.lineage`); it can still be forgotten.
 
 Forgetting a whole subject is not in the table. It closes the subject's generation in one event (see
 `eunoe.domain.ledger_state`) and touches no record: a record of a closed generation is forgotten whatever its own
@@ -46,6 +47,7 @@ from eunoe.schemas.events import (
     MemoryRetracted,
     MemorySuspended,
     SubjectRef,
+    WithdrawnRef,
 )
 from eunoe.schemas.ids import AgentId, KeyId, LogId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.values import (
@@ -74,6 +76,7 @@ class Step(StrEnum):
     EXPIRED = "expired"
     RETRACTED = "retracted"
     SUSPENDED = "suspended"
+    WITHDRAWN = "withdrawn"
     FORGOTTEN = "forgotten"
 
 
@@ -89,6 +92,7 @@ TRANSITIONS: Final[Mapping[Lifecycle | None, Mapping[Step, Lifecycle]]] = Mappin
             Step.REJECTED: Lifecycle.REJECTED,
             Step.EXPIRED: Lifecycle.EXPIRED,
             Step.RETRACTED: Lifecycle.RETRACTED,
+            Step.WITHDRAWN: Lifecycle.WITHDRAWN,
             Step.FORGOTTEN: Lifecycle.FORGOTTEN,
         },
         Lifecycle.ACTIVE: {
@@ -99,12 +103,14 @@ TRANSITIONS: Final[Mapping[Lifecycle | None, Mapping[Step, Lifecycle]]] = Mappin
             Step.SUPERSEDED: Lifecycle.SUPERSEDED,
             Step.EXPIRED: Lifecycle.EXPIRED,
             Step.RETRACTED: Lifecycle.RETRACTED,
+            Step.WITHDRAWN: Lifecycle.WITHDRAWN,
             Step.FORGOTTEN: Lifecycle.FORGOTTEN,
         },
-        Lifecycle.SUPERSEDED: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
-        Lifecycle.EXPIRED: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
-        Lifecycle.RETRACTED: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
-        Lifecycle.REJECTED: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.SUPERSEDED: {Step.WITHDRAWN: Lifecycle.WITHDRAWN, Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.EXPIRED: {Step.WITHDRAWN: Lifecycle.WITHDRAWN, Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.RETRACTED: {Step.WITHDRAWN: Lifecycle.WITHDRAWN, Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.REJECTED: {Step.WITHDRAWN: Lifecycle.WITHDRAWN, Step.FORGOTTEN: Lifecycle.FORGOTTEN},
+        Lifecycle.WITHDRAWN: {Step.FORGOTTEN: Lifecycle.FORGOTTEN},
         Lifecycle.FORGOTTEN: {},
     }
 )
@@ -140,6 +146,8 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     ``origin``: the log that it was brought in from as it was there, by a signature that the policy trusts.
     ``asked``: while it waits, the keyed digest of the whole request that brought it. ``user_visible``: the person
     whom it is about may have it exported and forgotten without an officer.
+    ``asked``: while it waits, the keyed digest of the whole request that brought it.
+    ``sources``: all it stands on, ``derived``: all that stands on it, through whatever lies between.
     """
 
     memory_id: MemoryId
@@ -171,6 +179,8 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     origin: LogId | None = None
     asked: bytes | None = None
     user_visible: bool = False
+    sources: tuple[MemoryId, ...] = ()
+    derived: tuple[MemoryId, ...] = ()
 
 
 class ImpossibleFact(Exception):
@@ -212,6 +222,26 @@ def touches(fact: Fact) -> tuple[MemoryId, ...]:
 
 def _others(fact: Fact) -> tuple[tuple[MemoryId, Step, int], ...]:
     """What happens to other records in the same moment: record, step, version after it."""
+    return (*_gave_way(fact), *((each.memory_id, Step.WITHDRAWN, each.version) for each in withdrawn(fact)))
+
+
+def withdrawn(fact: Fact) -> tuple[WithdrawnRef, ...]:
+    """The records that go because of what they were built on."""
+    match fact:
+        case (
+            MemoryAccepted(withdrawn=refs)
+            | MemoryPromoted(withdrawn=refs)
+            | ConflictResolved(withdrawn=refs)
+            | MemoryRejected(withdrawn=refs)
+            | MemoryRetracted(withdrawn=refs)
+            | MemoryForgotten(withdrawn=refs)
+        ):
+            return refs
+        case _:
+            return ()
+
+
+def _gave_way(fact: Fact) -> tuple[tuple[MemoryId, Step, int], ...]:
     match fact:
         case (
             MemoryAccepted(supersedes=old, conflicts_with=rivals)

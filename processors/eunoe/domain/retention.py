@@ -52,11 +52,12 @@ def expiry(draft: Draft, rule: KindRule, now: Millis, tolerance: int) -> Refusal
 def fitting_bucket(draft: Draft, rule: KindRule, bucket: Bucket) -> Refusal | None:
     """The key serves the record alone, or, where that is not required, the month in which the record ends.
 
-    A record about several people needs a key of its own: any one of them may have it destroyed.
+    A record about several people needs a key of its own: any one of them may have it destroyed. So does one that was
+    built on others, which is destroyed with them.
     """
     if str(bucket) == draft.memory_id:
         return None
-    if draft.about or rule.own_bucket or bucket != month_of(draft.expires_at):
+    if draft.about or draft.derived_from or rule.own_bucket or bucket != month_of(draft.expires_at):
         return Refusal(reason=Reason.WRONG_KEY, field="key_id")
     return None
 

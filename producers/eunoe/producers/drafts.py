@@ -10,7 +10,7 @@ from eunoe.producers import checks
 from eunoe.producers.errors import CallerError, TooLarge
 from eunoe.producers.proposal import Asked, Placed, Proposal
 from eunoe.schemas.codec import BODIES
-from eunoe.schemas.commands import Answers, Draft, EvidenceSpan, MemoryBody
+from eunoe.schemas.commands import Answers, Draft, EvidenceSpan, MemoryBody, SourceRef
 from eunoe.schemas.durations import duration_text
 from eunoe.schemas.ids import AgentId, KeyId, MemoryId, Millis, Pseudonym, TenantId
 from eunoe.schemas.policy import KindRule, Limits, Policy
@@ -39,7 +39,7 @@ def place(proposal: Proposal, memory_id: MemoryId, policy: Policy | None, now: M
     subject = None if proposal.subject is None else checks.subject("subject", proposal.subject)
     about = tuple(checks.subject("about", each) for each in checks.several("about", proposal.about, limits.about))
     body = _body(proposal, limits, subject, about)
-    alone = bool(about) or (rule is not None and rule.own_bucket)
+    alone = bool(about or draft.derived_from) or (rule is not None and rule.own_bucket)
     return Placed(
         tenant=TenantId(checks.name("tenant", proposal.tenant)),
         subject=subject,
@@ -113,6 +113,7 @@ def _draft(proposal: Proposal, memory_id: MemoryId, limits: Limits, ttl: int | N
         agent=AgentId(checks.name("agent", proposal.agent)),
         subject=_LATER_SUBJECT,
         generation=0,
+        derived_from=_sources(proposal, limits),
         purposes=checks.names("purposes", proposal.purposes, limits.purposes, least=1),
         visibility=checks.choice("visibility", proposal.visibility, Visibility),
         surfaces=checks.names("surfaces", proposal.surfaces, limits.surfaces),
@@ -143,6 +144,19 @@ def _draft(proposal: Proposal, memory_id: MemoryId, limits: Limits, ttl: int | N
         body_version=_BODY_VERSION,
         body=b"",
     )
+
+
+def _sources(proposal: Proposal, limits: Limits) -> tuple[SourceRef, ...]:
+    sources = checks.several("derived_from", proposal.derived_from, limits.derived_from)
+    return tuple(_source(each) for each in sources)
+
+
+def _source(source: object) -> SourceRef:
+    if not isinstance(source, SourceRef):
+        raise CallerError("derived_from", f"must be a list of SourceRef, not of {type(source).__name__}")
+    checks.uuid("derived_from.memory_id", source.memory_id)
+    checks.whole("derived_from.version", source.version, 1)
+    return source
 
 
 def _body(proposal: Proposal, limits: Limits, subject: str | None, about: tuple[str, ...]) -> bytes:

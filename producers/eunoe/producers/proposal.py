@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from eunoe.schemas.commands import Answers, Draft, EvidenceSpan
+from eunoe.schemas.commands import Answers, Draft, EvidenceSpan, SourceRef
 from eunoe.schemas.ids import AgentId, Bucket, CommandId, MemoryId, Millis, TenantId
 from eunoe.schemas.values import (
     Circumstance,
@@ -42,7 +42,8 @@ class Proposal:
     """The fields of a line of `eunoe ingest` (DESIGN §10) as Python values.
 
     ``subject`` None is the tenant itself. Every record ends: exactly one of ``ttl`` (a number is ms) and ``expires_at``
-    must be given. ``session_id`` is sealed with the text.
+    must be given. ``session_id`` is sealed with the text. ``derived_from``: the records it was built on, and with which
+    it goes.
     """
 
     tenant: TenantId
@@ -52,6 +53,7 @@ class Proposal:
     source_kind: SourceKind
     subject: str | None = None
     about: Sequence[str] = ()
+    derived_from: Sequence[SourceRef] = ()
     visibility: Visibility = Visibility.AGENT
     surfaces: Sequence[str] = ()
     producer_surface: str | None = None

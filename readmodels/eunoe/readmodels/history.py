@@ -24,6 +24,7 @@ from eunoe.schemas.events import (
     ConflictRef,
     ConflictResolved,
     Event,
+    Fact,
     Finding,
     MemoryAccepted,
     MemoryConfirmed,
@@ -34,9 +35,11 @@ from eunoe.schemas.events import (
     MemoryRejected,
     MemoryRetracted,
     MemorySuspended,
+    Reason,
     SubjectForgotten,
     SubjectRef,
     SupersededRef,
+    WithdrawnRef,
 )
 from eunoe.schemas.ids import AgentId, CommandId, EventId, MemoryId, Millis, Offset, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.topics import Topic
@@ -47,6 +50,10 @@ SUPERSEDED: Final = "MemorySuperseded"
 """The kind of entry on the record that gave way; on the log it is part of the fact of the one that replaced it."""
 CONTESTED: Final = "MemoryContested"
 """The kind of entry on a record that a newcomer contradicts and that stays; on the log it is part of the newcomer's."""
+
+
+WITHDRAWN: Final = "MemoryWithdrawn"
+"""The kind of entry on a record that went because of what it was built on; on the log it is part of that one's end."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,7 +73,9 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``version`` is the record's after the change (None for the forgetting of a whole subject). ``supersedes`` and
     ``superseded_by`` name the other record. ``reasons`` are codes. ``subjects``: on the first entry, whom it is about.
     ``conflicts``: the records that say otherwise since then; ``settled_by``: the signals by which it beat the one it
-    supersedes. ``findings``: what the detectors found, by class.
+    supersedes. ``findings``: what the detectors found, by class. ``derived_from``: what it was built on;
+    ``by_lineage``: those of ``subjects`` whom it concerns only because of that. ``withdrawn_with``: the record
+    whose end ended it.
     """
 
     kind: str
@@ -89,6 +98,9 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: Place | None = None
     imported_by: PrincipalName | None = None
     imported_at: Millis | None = None
+    derived_from: tuple[MemoryId, ...] = ()
+    by_lineage: tuple[SubjectRef, ...] = ()
+    withdrawn_with: MemoryId | None = None
 
 
 class HistoryNames(msgspec.Struct, frozen=True):
@@ -152,6 +164,40 @@ def _writes(names: HistoryNames, event: Event, offset: Offset) -> Sequence[Opera
 
 def entries_of(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
     """The entry of each record that the event changed."""
+    return (*_named(event), *_withdrawn(event))
+
+
+def _withdrawn(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
+    refs: tuple[WithdrawnRef, ...] = getattr(event.fact, "withdrawn", ())
+    return [
+        (
+            each.memory_id,
+            _entry(
+                event,
+                kind=WITHDRAWN,
+                version=each.version,
+                reasons=(Reason.LINEAGE.value,),
+                withdrawn_with=_ended(event.fact),
+            ),
+        )
+        for each in refs
+    ]
+
+
+def _ended(fact: Fact) -> MemoryId | None:
+    """The record whose end took others along; None where one fact ended several and does not say which."""
+    match fact:
+        case MemoryAccepted(supersedes=SupersededRef() as old) | MemoryPromoted(supersedes=SupersededRef() as old):
+            return old.memory_id
+        case ConflictResolved(superseded=(old,)):
+            return old.memory_id
+        case MemoryRetracted(memory_id=memory_id) | MemoryForgotten(memory_id=memory_id):
+            return memory_id
+        case _:
+            return None
+
+
+def _named(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
     match event.fact:
         case MemoryAccepted(draft=draft, supersedes=old) as fact:
             entry = _entry(
@@ -165,6 +211,8 @@ def entries_of(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
                 settled_by=fact.settled_by,
                 findings=fact.findings,
                 place=_place(draft),
+                derived_from=tuple(each.memory_id for each in draft.derived_from),
+                by_lineage=_by_lineage(fact),
             )
             gone, contested = _gave_way(event, draft.memory_id, old), _contested(event, draft.memory_id, fact)
             return ((draft.memory_id, entry), *gone, *contested)
@@ -180,6 +228,8 @@ def entries_of(event: Event) -> Sequence[tuple[MemoryId, Stored]]:
                 conflicts=fact.conflicts_with,
                 findings=fact.findings,
                 place=_place(draft),
+                derived_from=tuple(each.memory_id for each in draft.derived_from),
+                by_lineage=_by_lineage(fact),
             )
             return ((draft.memory_id, entry),)
         case MemoryPromoted(memory_id=memory_id, supersedes=old) as fact:
@@ -228,6 +278,10 @@ def _subjects(fact: MemoryAccepted | MemoryQuarantined) -> tuple[SubjectRef, ...
     return (SubjectRef(subject=fact.draft.subject, generation=fact.draft.generation), *fact.about)
 
 
+def _by_lineage(fact: MemoryAccepted | MemoryQuarantined) -> tuple[SubjectRef, ...]:
+    return tuple(each for each in fact.about if each.subject not in fact.draft.about)
+
+
 def _place(draft: Draft) -> Place:
     return Place(
         agent=draft.agent,
@@ -252,6 +306,9 @@ def _entry(
     settled_by: tuple[str, ...] = (),
     findings: tuple[Finding, ...] = (),
     place: Place | None = None,
+    derived_from: tuple[MemoryId, ...] = (),
+    by_lineage: tuple[SubjectRef, ...] = (),
+    withdrawn_with: MemoryId | None = None,
 ) -> Stored:
     header, said = event.header, event.header.said
     return Stored(
@@ -275,4 +332,7 @@ def _entry(
         settled_by=settled_by,
         findings=findings,
         place=place,
+        derived_from=derived_from,
+        by_lineage=by_lineage,
+        withdrawn_with=withdrawn_with,
     )

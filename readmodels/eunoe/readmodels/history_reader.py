@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from eunoe.readmodels.history import NAME, HistoryNames, Stored, change, closing
@@ -11,7 +12,7 @@ from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers, ask, text
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.schemas.events import SubjectRef
+from eunoe.schemas.events import Reason, SubjectRef
 from eunoe.schemas.ids import MemoryId, Millis, Offset, TenantId
 
 
@@ -72,13 +73,21 @@ class HistoryReader:
         )
 
     async def _closings(self, names: HistoryNames, tenant: TenantId, entries: Sequence[Entry]) -> list[Entry]:
-        """The forgetting of those whom the record is about: it is gone with the first of them."""
+        """The forgetting of those whom the record is about: it is gone with the first of them.
+
+        Of somebody whom it concerns only because of what it was built on, the entry says so (``lineage``).
+        """
         about: Sequence[SubjectRef] = tuple({ref for entry in entries for ref in entry.subjects})
         if not about:
             return []
+        by_lineage = {ref for entry in entries for ref in entry.by_lineage}
         asked = [("HGET", names.closed(tenant, ref.subject), ref.generation) for ref in about]
-        found = [closing(value) for value in await ask(self._redis, *asked) if value is not None]
-        return [_entry(position, stored) for position, stored in found]
+        found = zip(about, await ask(self._redis, *asked), strict=True)
+        closings = [(ref, *closing(value)) for ref, value in found if value is not None]
+        return [
+            _entry(position, replace(stored, reasons=(Reason.LINEAGE.value,)) if ref in by_lineage else stored)
+            for ref, position, stored in closings
+        ]
 
 
 def _entry(position: Offset, stored: Stored) -> Entry:

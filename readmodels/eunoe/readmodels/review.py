@@ -68,6 +68,7 @@ from eunoe.schemas.events import (
     TenantForgettingRequested,
     TenantForgotten,
     TenantReadmitted,
+    WithdrawnRef,
 )
 from eunoe.schemas.ids import MemoryId, Millis, Partition, Pseudonym, TenantId
 from eunoe.schemas.topics import Topic
@@ -183,16 +184,16 @@ def _writes(record: Positioned[Event]) -> Sequence[Operation]:
         case MemoryPromoted(memory_id=memory_id, version=version, conflicts_with=rivals):
             at = str(event.header.said.decided_at)
             promoted: Operation = ("review.promote", tenant, memory_id, version, at, _rivals(rivals))
-            return (*_gone(tenant, _ids(fact.supersedes)), promoted)
+            return (*_gone(tenant, _ids(fact.supersedes)), *_withdrawn(tenant, fact.withdrawn), promoted)
         case ConflictResolved(memory_id=memory_id, version=version, superseded=superseded):
             ended = _gone(tenant, [each.memory_id for each in superseded])
-            return (*ended, ("review.upheld", tenant, memory_id, version))
+            return (*ended, *_withdrawn(tenant, fact.withdrawn), ("review.upheld", tenant, memory_id, version))
         case MemorySuspended():
             return _sent_back(event, fact)
         case MemoryConfirmed(memory_id=memory_id, version=version):
             return (("review.version", tenant, memory_id, version, 1),)
         case MemoryRejected() | MemoryRetracted() | MemoryExpired() | MemoryForgotten():
-            return _gone(tenant, [fact.memory_id])
+            return (*_gone(tenant, [fact.memory_id]), *_withdrawn(tenant, getattr(fact, "withdrawn", ())))
         case SubjectForgotten(subject=subject, generation=generation):
             return (("review.close", tenant, subject, generation),)
         case _:
@@ -236,7 +237,7 @@ def _born(record: Positioned[Event], event: Event, fact: MemoryQuarantined | Mem
             raise CannotApply(record.offset, "a record is quarantined for no reason")
         reasons = " ".join(each.value for each in fact.reasons)
         return (("review.wait", *where, reasons, alike_of(fact), packed(event, fact)),)
-    ended = _gone(tenant, _ids(fact.supersedes))
+    ended = (*_gone(tenant, _ids(fact.supersedes)), *_withdrawn(tenant, fact.withdrawn))
     if fact.conflicts_with and fact.claim_ref is None:
         raise CannotApply(record.offset, "a record contradicts others and makes no claim")
     if not fact.conflicts_with and not (fact.about and fact.claim_ref):
@@ -272,3 +273,7 @@ def _ids(gave_way: SupersededRef | None) -> Sequence[MemoryId]:
 
 def _gone(tenant: TenantId, ids: Sequence[MemoryId]) -> tuple[Operation, ...]:
     return tuple(("review.gone", tenant, each) for each in ids)
+
+
+def _withdrawn(tenant: TenantId, refs: Sequence[WithdrawnRef]) -> tuple[Operation, ...]:
+    return _gone(tenant, [each.memory_id for each in refs])

@@ -14,8 +14,9 @@ Folds ``memory-lifecycle`` without opening anything. Under the partition's prefi
 
 The last two say, when compaction has left nothing of a record's own key, whether it was destroyed or never known.
 
-*Held* is everything that can still be opened: a record leaves with its own forgetting. When a generation closes it is
-not touched (one event must not write 100,000 keys); its set is what the erasure then works off.
+*Held* is everything that can still be opened: a record leaves with its own forgetting, or withdrawal.
+When a generation closes it is not touched (one event must not write 100,000 keys); its set is what the erasure then
+works off.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -33,6 +34,7 @@ from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import DIGESTED, Operation
 from eunoe.schemas.events import (
     Event,
+    Fact,
     ForgettingRequested,
     ForgettingWithdrawn,
     HoldLifted,
@@ -45,6 +47,7 @@ from eunoe.schemas.events import (
     SubjectHeld,
     SubjectReadmitted,
     SubjectRef,
+    WithdrawnRef,
 )
 from eunoe.schemas.ids import KeyId, MemoryId, Millis, Pseudonym, TenantId, is_uuid
 from eunoe.schemas.topics import Topic
@@ -122,7 +125,14 @@ class SubjectsModel:
         names = SubjectNames(prefix)
         owners = await self._owners(names, _ended(records, MemoryForgotten))
         alone = await self._alone(names, _ended(records, MemoryForgotten | MemoryExpired))
-        return [(*_writes(names, each.value, owners), *_key_writes(names, each.value, alone)) for each in records]
+        return [
+            (
+                *_writes(names, each.value, owners),
+                *_withdrawals(names, each.value, owners),
+                *_key_writes(names, each.value, alone),
+            )
+            for each in records
+        ]
 
     async def _owners(self, names: SubjectNames, wanted: Iterable[_Record]) -> dict[_Record, Owners]:
         records = sorted(wanted)
@@ -140,10 +150,17 @@ class SubjectsModel:
 
 
 def _ended(records: Sequence[Positioned[Event]], how: Any) -> set[_Record]:
-    """``how``: `MemoryForgotten`, `MemoryExpired` or both."""
-    return {
+    """``how``: `MemoryForgotten`, `MemoryExpired` or both. What was built on a record that ended is among them."""
+    named = {
         (each.value.header.tenant, each.value.fact.memory_id) for each in records if isinstance(each.value.fact, how)
     }
+    return named | {(each.value.header.tenant, one) for each in records for one in _withdrawn(each.value.fact)}
+
+
+def _withdrawn(fact: Fact) -> tuple[MemoryId, ...]:
+    """What went because of what it was built on: its key is destroyed."""
+    refs: tuple[WithdrawnRef, ...] = getattr(fact, "withdrawn", ())
+    return tuple(each.memory_id for each in refs)
 
 
 def ref_of(member: bytes | str) -> SubjectRef:
@@ -162,9 +179,16 @@ def _key_writes(names: SubjectNames, event: Event, alone: dict[_Record, KeyId]) 
                 ("SET", names.single(tenant, key_id), bucket),
             )
         case MemoryForgotten(memory_id=memory_id) | MemoryExpired(memory_id=memory_id):
-            own = alone.get((tenant, memory_id))
-            return () if own is None else (("SET", names.single(tenant, own), ""),)
-    return ()
+            return _destroyed(names, tenant, (memory_id, *_withdrawn(event.fact)), alone)
+        case _:
+            return _destroyed(names, tenant, _withdrawn(event.fact), alone)
+
+
+def _destroyed(
+    names: SubjectNames, tenant: TenantId, ended: Iterable[MemoryId], alone: dict[_Record, KeyId]
+) -> Sequence[Operation]:
+    own = (alone.get((tenant, each)) for each in ended)
+    return [("SET", names.single(tenant, each), "") for each in own if each is not None]
 
 
 def _writes(names: SubjectNames, event: Event, owners: dict[_Record, Owners]) -> Sequence[Operation]:
@@ -194,6 +218,15 @@ def _writes(names: SubjectNames, event: Event, owners: dict[_Record, Owners]) ->
         case ForgettingRequested() | ForgettingWithdrawn() | SubjectHeld() | HoldLifted():
             return _restricted(names, tenant, event.fact)
     return ()
+
+
+def _withdrawals(names: SubjectNames, event: Event, owners: dict[_Record, Owners]) -> Sequence[Operation]:
+    tenant = event.header.tenant
+    return [
+        write
+        for each in _withdrawn(event.fact)
+        for write in _let_go(names, tenant, each, owners.pop((tenant, each), frozenset()))
+    ]
 
 
 def _restricted(

@@ -90,13 +90,21 @@ class MemoryBody(Struct, frozen=True, kw_only=True, gc=False):
     salt: str = ""
 
 
+class SourceRef(Struct, frozen=True, kw_only=True, gc=False):
+    """A record that another was built on, at the version in which its author saw it."""
+
+    memory_id: MemoryId
+    version: Version
+
+
 class Draft(Struct, frozen=True, kw_only=True, gc=False):
     """A record as its author proposes it: the clear fields and the sealed body.
 
     ``expires_at`` is absolute and set before sealing, for the data key serves one month of it. ``ttl`` (ms) is
     what the author asked for, or None where the author named the instant itself: a retry computes another
     ``expires_at`` from the same ``ttl`` and is still the same request. ``reference``: the statement only says which
-    record of which system to look up (B5), and ``source_uri`` or ``external_id`` names it.
+    record of which system to look up (B5), and ``source_uri`` or ``external_id`` names it. ``derived_from``: the
+    records it was built on, and with which it goes; such a record has a key of its own.
     """
 
     memory_id: MemoryId
@@ -104,6 +112,7 @@ class Draft(Struct, frozen=True, kw_only=True, gc=False):
     subject: Pseudonym
     generation: int
     about: tuple[Pseudonym, ...] = ()
+    derived_from: tuple[SourceRef, ...] = ()
     purposes: tuple[str, ...]
     visibility: Visibility
     surfaces: tuple[str, ...] = ()

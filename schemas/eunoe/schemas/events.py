@@ -65,6 +65,8 @@ class Reason(StrEnum):
     TENANT_RESTRICTED = "tenant_restricted"
     ON_HOLD = "on_hold"
     LIMIT_REACHED = "limit_reached"
+    # what it was built on
+    LINEAGE = "lineage"
     # what is known
     VERSION_CONFLICT = "version_conflict"
     IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
@@ -173,6 +175,13 @@ class SupersededRef(Struct, frozen=True, kw_only=True, gc=False):
     version: Version
 
 
+class WithdrawnRef(Struct, frozen=True, kw_only=True, gc=False):
+    """A record that goes because of what it was built on, and its version after it has. Its key is destroyed."""
+
+    memory_id: MemoryId
+    version: Version
+
+
 class ConflictRef(Struct, frozen=True, kw_only=True, gc=False):
     """A record that says otherwise and stays active, and its version after the conflict was noted on it."""
 
@@ -219,7 +228,9 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
     ``settled_by`` names the signals by which it beat a record that it contradicts (empty where the author named the
     old one); ``conflicts_with`` those it neither beats nor gives way to: all stay active, marked as in conflict.
     ``unnamed``: those of ``conflicts_with`` that the author is not cleared for: its outcome does not name them.
-    ``claim_changed``: its author corrected a record of their own and made another claim of it.
+    ``claim_changed``: its author corrected a record of their own and made another claim of it. ``withdrawn``: the
+    records that were built on the one that gave way. ``about``: everybody it concerns besides its subject; those whom
+    the records in ``draft.derived_from`` concern are among them.
     """
 
     draft: Draft
@@ -235,6 +246,7 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
     settled_by: tuple[str, ...] = ()
     claim_changed: bool = False
     findings: tuple[Finding, ...] = ()
+    withdrawn: tuple[WithdrawnRef, ...] = ()
 
 
 class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
@@ -262,19 +274,24 @@ class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryPromoted(Struct, frozen=True, kw_only=True, gc=False):
-    """A person let it into use. ``conflicts_with`` as in `MemoryAccepted`: what it contradicts and does not replace."""
+    """A person let it into use. ``conflicts_with`` (what it contradicts and does not replace) and ``withdrawn`` as in
+    `MemoryAccepted`."""
 
     memory_id: MemoryId
     version: Version
     trust: Trust
     supersedes: SupersededRef | None = None
     conflicts_with: tuple[ConflictRef, ...] = ()
+    withdrawn: tuple[WithdrawnRef, ...] = ()
 
 
 class MemoryRejected(Struct, frozen=True, kw_only=True, gc=False):
+    """A person kept it out for good. ``withdrawn``: what was built on it while it was in use, before it had to wait."""
+
     memory_id: MemoryId
     version: Version
     reason: str
+    withdrawn: tuple[WithdrawnRef, ...] = ()
 
 
 class MemoryConfirmed(Struct, frozen=True, kw_only=True, gc=False):
@@ -283,11 +300,13 @@ class MemoryConfirmed(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryRetracted(Struct, frozen=True, kw_only=True, gc=False):
-    """``reason``: a code, where whoever took it back gave one (``policy.`` and why the policy no longer allows it)."""
+    """``reason``: a code, where whoever took it back gave one (``policy.`` and why the policy no longer allows it).
+    ``withdrawn``: the records that were built on it."""
 
     memory_id: MemoryId
     version: Version
     reason: str | None = None
+    withdrawn: tuple[WithdrawnRef, ...] = ()
 
 
 class MemorySuspended(Struct, frozen=True, kw_only=True, gc=False):
@@ -312,11 +331,13 @@ class MemoryExpired(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryForgotten(Struct, frozen=True, kw_only=True, gc=False):
-    """``own_key``: it has a key of its own, which is destroyed; else its sealed text lives as long as its month's."""
+    """``own_key``: it has a key of its own, which is destroyed; else its sealed text lives as long as its month's.
+    ``withdrawn``: the records that were built on it, whatever state they were in."""
 
     memory_id: MemoryId
     version: Version
     own_key: bool = False
+    withdrawn: tuple[WithdrawnRef, ...] = ()
 
 
 class SubjectForgotten(Struct, frozen=True, kw_only=True, gc=False):
@@ -452,11 +473,13 @@ class CommandDuplicate(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ConflictResolved(Struct, frozen=True, kw_only=True, gc=False):
-    """Somebody answered: ``memory_id`` holds, the others gave way in the same moment."""
+    """Somebody answered: ``memory_id`` holds, the others gave way in the same moment, and with them what was built on
+    them (``withdrawn``)."""
 
     memory_id: MemoryId
     version: Version
     superseded: tuple[SupersededRef, ...]
+    withdrawn: tuple[WithdrawnRef, ...] = ()
 
 
 class CandidateObserved(Struct, frozen=True, kw_only=True, gc=False):

@@ -77,7 +77,8 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     that gave way, ``settled_by`` the signals by which they did. ``would_be``: what an observed candidate would have
     become (accepted, quarantined, rejected); nothing was stored of it. ``due_at``: when a request to forget is carried
     out by itself. ``own_key``: a forgotten record had a key of its own, which is destroyed. ``redacted``: classes of
-    what was found in the text and cut out before it was stored, such as ``personal_data``.
+    what was found in the text and cut out before it was stored, such as ``personal_data``. ``withdrawn``: records that
+    went because they were built on one that this ended; whoever needs them builds them anew, without it.
     """
 
     command_id: CommandId
@@ -100,6 +101,7 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
     due_at: Millis | None = None
     own_key: bool | None = None
     redacted: tuple[str, ...] = ()
+    withdrawn: tuple[MemoryId, ...] = ()
 
     @property
     def retry_after(self) -> int | None:
@@ -159,6 +161,7 @@ def outcome_of(event: Event, log_id: LogId, partition: Partition, offset: Offset
         due_at=fact.due_at if isinstance(fact, events.ForgettingRequested) else None,
         own_key=fact.own_key if isinstance(fact, events.MemoryForgotten) else None,
         redacted=_redacted(fact),
+        withdrawn=tuple(each.memory_id for each in getattr(fact, "withdrawn", ())),
     )
 
 

@@ -144,6 +144,7 @@ class Limits:
     surfaces: int = 16
     about: int = 16
     event_ids: int = 64
+    derived_from: int = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +211,14 @@ class RateRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineageRules:
+    """Whether what was built on a record goes when that is superseded or retracted; if forgotten, always."""
+
+    superseded: bool = True
+    retracted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """One version of the rules. ``hash`` is the SHA-256 of the file's bytes, in hex, and goes into every event.
 
@@ -236,6 +245,7 @@ class Policy:
     erasure: ErasureRules = field(default_factory=ErasureRules)
     import_keys: Mapping[SecretId, bytes] = field(default_factory=lambda: MappingProxyType({}))
     rates: RateRules = field(default_factory=RateRules)
+    lineage: LineageRules = field(default_factory=LineageRules)
 
     def circumstance(self, declared: Circumstance) -> Verdict:
         """What a declared circumstance does. One that no rule speaks of is refused: it argues against keeping."""

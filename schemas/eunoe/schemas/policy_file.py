@@ -36,6 +36,7 @@ from eunoe.schemas.policy_rules import (
     detection_of,
     erasure_of,
     import_keys_of,
+    lineage_of,
     rates_of,
     review_of,
     surfaces_of,
@@ -120,6 +121,7 @@ def _policy(top: Table, digest: str) -> Policy:
         erasure=erasure_of(top.table("erasure", required=False)),
         import_keys=import_keys_of(top.table("import_keys", required=False)),
         rates=rates_of(top.table("rates", required=False)),
+        lineage=lineage_of(top.table("lineage", required=False)),
     )
     retention.close()
     top.close()
@@ -187,6 +189,7 @@ def _limits(table: Table) -> Limits:
         surfaces=table.integer("surfaces", 0, usual.surfaces),
         about=table.integer("about", 0, usual.about),
         event_ids=table.integer("event_ids", 0, usual.event_ids),
+        derived_from=table.integer("derived_from", 0, usual.derived_from),
     )
     table.close()
     return limits

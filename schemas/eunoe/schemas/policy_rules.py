@@ -11,7 +11,15 @@ from types import MappingProxyType
 from eunoe.schemas.commands import Answers
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import SecretId, is_name
-from eunoe.schemas.policy import INFLUENCE, ConflictRules, DetectionRules, ErasureRules, RateRules, ReviewRules
+from eunoe.schemas.policy import (
+    INFLUENCE,
+    ConflictRules,
+    DetectionRules,
+    ErasureRules,
+    LineageRules,
+    RateRules,
+    ReviewRules,
+)
 from eunoe.schemas.toml_tables import Table, member
 from eunoe.schemas.values import Circumstance, MemoryClass, Verdict
 
@@ -131,6 +139,17 @@ def erasure_of(table: Table) -> ErasureRules:
         two_people=table.flag("two_people", usual.two_people),
         proposal=table.duration("proposal", usual.proposal),
         per_hour=table.integer("per_hour", 1, usual.per_hour),
+    )
+    table.close()
+    return rules
+
+
+def lineage_of(table: Table) -> LineageRules:
+    """What goes with what it was built on."""
+    usual = LineageRules()
+    rules = LineageRules(
+        superseded=table.flag("withdraw_superseded", usual.superseded),
+        retracted=table.flag("withdraw_retracted", usual.retracted),
     )
     table.close()
     return rules

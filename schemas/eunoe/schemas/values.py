@@ -15,6 +15,7 @@ class Lifecycle(StrEnum):
     EXPIRED = "expired"
     RETRACTED = "retracted"
     REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
     FORGOTTEN = "forgotten"
 
 

@@ -23,7 +23,7 @@ from eunoe.crypto.exports import TENANT_EXPORT, BadExport, signed_document
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.processors.proving import is_proven
 from eunoe.runtime.principals import sample_development_policy
-from eunoe.schemas.commands import MemoryBody, RestoreMemory
+from eunoe.schemas.commands import MemoryBody, RestoreMemory, SourceRef
 from eunoe.schemas.events import (
     ConflictRef,
     Fact,
@@ -34,6 +34,7 @@ from eunoe.schemas.events import (
     MemoryRetracted,
     SubjectForgotten,
     SupersededRef,
+    WithdrawnRef,
 )
 from eunoe.schemas.ids import CommandId, LogId, MemoryId, Millis, Offset, Pseudonym, SecretId
 from eunoe.schemas.policy import Policy
@@ -52,7 +53,7 @@ SIGNER = Ed25519Signer(SecretId("export-1"), b"k" * 32)
 TRUSTED = {SIGNER.secret_id: SIGNER.verifier().public}
 LOG = LogId(sample_id("log"))
 NAMES = ("tea", "milk", "rum", "mail", "back")
-IDS = {name: MemoryId(sample_id(name)) for name in (*NAMES, "lost", "old")}
+IDS = {name: MemoryId(sample_id(name)) for name in (*NAMES, "lost", "old", "note", "sum")}
 BODIES = {
     IDS[name]: MemoryBody(statement=f"Said {name} \u2028 „ja“.", subject="anna") for name in IDS if name != "lost"
 }
@@ -60,6 +61,11 @@ BODIES = {
 
 def born(name: str, **over: Any) -> Fact:
     return replace(sample_accepted(sample_draft(memory_id=IDS[name])), **over)
+
+
+def built(name: str, *on: str) -> Fact:
+    sources = tuple(SourceRef(memory_id=IDS[each], version=1) for each in on)
+    return sample_accepted(sample_draft(memory_id=IDS[name], derived_from=sources))
 
 
 FACTS: tuple[Fact, ...] = (
@@ -216,3 +222,24 @@ def test_a_version_that_only_a_record_that_stays_had_brought_about_is_not_counte
     milk = [each.restored.version for each in found.facts if each.memory_id == IDS["milk"]]
     assert milk == [1, 2]
     assert [each.restored.version for each in choice().facts if each.memory_id == IDS["milk"]] == [1, 3]
+
+
+def test_what_was_built_on_a_record_that_stays_stays_and_what_went_with_one_counts_as_forgotten() -> None:
+    built_on = (built("note", "rum"), built("sum", "note"))
+    assert {IDS["note"], IDS["sum"]} <= {each.memory_id for each in choice(*built_on).facts}
+    without = choice(*built_on, without=frozenset({IDS["rum"]}))
+    assert without.left_out == {"built_on_one_left_out": 2, "people_not_named": 1}
+    gone = tuple(WithdrawnRef(memory_id=IDS[each], version=2) for each in ("note", "sum"))
+    forgotten = choice(*built_on, MemoryForgotten(memory_id=IDS["rum"], version=2, withdrawn=gone))
+    assert forgotten.left_out == {"forgotten": 3}
+
+
+def test_what_a_record_was_built_on_is_signed_with_it() -> None:
+    lines = export(choice(built("note", "rum")))
+    found = read_export(content(lines), TRUSTED)
+    draft = next(each.draft for each in found.facts if each.memory_id == IDS["note"])
+    assert draft is not None
+    assert draft.derived_from == (SourceRef(memory_id=IDS["rum"], version=1),)
+    assert found.problem is None
+    next(each for each in lines[1:] if each["fact"]["memory_id"] == IDS["note"])["fact"]["draft"]["derived_from"] = []
+    assert read_export(content(lines), TRUSTED).problem is not None

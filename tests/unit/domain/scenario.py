@@ -188,8 +188,8 @@ class Scenario:
     def complete(
         self, entries: dict[LedgerKey, Entry | None], missing: Callable[[Entries], tuple[LedgerKey, ...]]
     ) -> None:
-        """Load what is missing, in at most four rounds."""
-        for _ in range(4):
+        """Load what is missing, in at most six rounds."""
+        for _ in range(6):
             entries |= {key: self.entry(key) for key in missing(entries)}
         assert not missing(entries)
 

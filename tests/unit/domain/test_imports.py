@@ -1,12 +1,13 @@
 """What becomes of a fact that another installation exported: as it was, waiting for a person, or refused."""
 
+from dataclasses import replace as policy_with
 from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
 
 from eunoe.domain.entries import LedgerKey
-from eunoe.schemas.commands import RestoreMemory
+from eunoe.schemas.commands import RestoreMemory, SourceRef
 from eunoe.schemas.events import (
     CommandDuplicate,
     ConflictRef,
@@ -18,7 +19,8 @@ from eunoe.schemas.events import (
     MemoryRetracted,
     Reason,
 )
-from eunoe.schemas.ids import CommandId, EventId, KeyId, LogId, Millis, PrincipalName, SecretId
+from eunoe.schemas.ids import Bucket, CommandId, EventId, KeyId, LogId, Millis, PrincipalName, SecretId
+from eunoe.schemas.policy import LineageRules
 from eunoe.schemas.restored import Proof, Restored
 from eunoe.schemas.values import Confirmation, Lifecycle, SourceKind, Trust, Writing
 from unit.domain.samples import (
@@ -29,12 +31,14 @@ from unit.domain.samples import (
     IMPORTER,
     MONTH,
     NOW,
+    POLICY,
     draft,
     forget,
     forget_subject,
     hold,
     memory,
     once,
+    promote,
     readmit,
     remember,
 )
@@ -286,3 +290,57 @@ def test_what_has_ended_since_is_not_brought_back() -> None:
     scenario.when(replace(tea, draft=replace(tea.draft, expires_at=NOW)), proven=True).then(
         Refused(reason=Reason.EXPIRY_PASSED, field="expires_at")
     )
+
+
+def built(scenario: Scenario, name: str, on: str, **over: Any) -> RestoreMemory:
+    """A record of Alice with a key of its own, built on another."""
+    key = scenario.key(ALICE, Bucket(memory(name)))
+    sources = (SourceRef(memory_id=memory(on), version=1),)
+    return replace(begins(name, key), draft=draft(name, key, derived_from=sources), **over)
+
+
+def test_lineage_is_brought_in_and_what_was_built_on_a_record_goes_with_it_here_too() -> None:
+    scenario, _ = opened()
+    tea = draft("tea", scenario.key(BOB, MONTH), subject=BOB)
+    scenario.given(replace(begins("tea", tea.key_id), draft=tea), proven=True)
+    scenario.given(built(scenario, "note", "tea"), built(scenario, "sum", "note"), proven=True)
+    assert scenario.record(memory("tea")).derived == (memory("note"), memory("sum"))
+    scenario.given(forget_subject(BOB))
+    # Bob's name is in neither draft: the one it was built on concerns him.
+    scenario.when(changes("sum", MemoryConfirmed, 2), proven=True).then(Refused(reason=Reason.ERASED))
+    consistent(scenario)
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_what_was_built_on_something_erased_here_is_refused_for_good_whoever_signed(proven: bool) -> None:
+    scenario, key = opened()
+    scenario.given(begins("tea", key), built(scenario, "note", "tea"), proven=True)
+    late, later = built(scenario, "late", "tea"), built(scenario, "later", "note")
+    nowhere = built(scenario, "odd", "nowhere")
+    scenario.when(nowhere, proven=proven).then(Refused(reason=Reason.NOT_FOUND))
+    scenario.given(forget("tea"))
+    assert scenario.record(memory("note")).lifecycle is Lifecycle.WITHDRAWN
+    for each in (late, later):
+        scenario.when(each, proven=proven, text="other words").then(Refused(reason=Reason.ERASED))
+    consistent(scenario)
+
+
+@pytest.mark.parametrize(("keep", "reason"), [(True, None), (False, Reason.WRONG_STATE)])
+def test_what_was_built_on_something_taken_back_here_is_refused_unless_the_policy_keeps_it(
+    keep: bool, reason: Reason | None
+) -> None:
+    scenario = Scenario(policy=policy_with(POLICY, lineage=LineageRules(retracted=not keep)))
+    key = scenario.key(ALICE, MONTH)
+    scenario.given(begins("tea", key), changes("tea", MemoryRetracted, 2), proven=True)
+    fact = scenario.ask(built(scenario, "note", "tea"), proven=True)
+    assert getattr(fact, "reason", None) is reason
+
+
+def test_of_a_file_that_nobody_vouches_for_a_record_is_let_in_only_after_what_it_was_built_on() -> None:
+    scenario, key = opened()
+    scenario.given(begins("tea", key), built(scenario, "note", "tea"))
+    assert scenario.record(memory("note")).lifecycle is Lifecycle.QUARANTINED
+    scenario.when(promote("note", 1)).then(Refused(reason=Reason.WRONG_STATE))
+    scenario.given(promote("tea", 1), promote("note", 1))
+    assert scenario.record(memory("note")).lifecycle is Lifecycle.ACTIVE
+    consistent(scenario)

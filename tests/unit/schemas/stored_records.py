@@ -125,7 +125,7 @@ def _commands() -> tuple[Command, ...]:
     versioned = {**about, "expected_version": 3, "idempotency": _KEY}
     return (
         commands.IssueKey(tenant=SAMPLE_TENANT, subject=SAMPLE_SUBJECT, bucket=Bucket("2027-05")),
-        commands.RememberMemory(tenant=SAMPLE_TENANT, draft=sample_draft(), idempotency=_KEY),
+        commands.RememberMemory(tenant=SAMPLE_TENANT, draft=_built(), idempotency=_KEY),
         commands.CorrectMemory(
             tenant=SAMPLE_TENANT, draft=sample_draft(), supersedes=_MEMORY, expected_version=1, idempotency=_KEY
         ),
@@ -151,15 +151,27 @@ def _commands() -> tuple[Command, ...]:
     )
 
 
+def _built() -> commands.Draft:
+    source = commands.SourceRef(memory_id=MemoryId(sample_id("source")), version=3)
+    return sample_draft(derived_from=(source,))
+
+
 def _facts() -> tuple[Fact, ...]:
     changed: Mapping[str, Any] = {"memory_id": _MEMORY, "version": 2}
     superseded = events.SupersededRef(memory_id=MemoryId(sample_id("old")), version=4)
     contested = events.ConflictRef(memory_id=MemoryId(sample_id("rival")), version=2)
+    withdrawn = (events.WithdrawnRef(memory_id=MemoryId(sample_id("summary")), version=2),)
     finding = events.Finding(detector="text", rule="routing", verdict=Verdict.QUARANTINE)
     return (
         sample_genesis(_LOG).fact,
         events.KeyIssued(incarnation=1, key_id=KeyId(sample_id("key")), created=True),
-        structs.replace(sample_accepted(), conflicts_with=(contested,), settled_by=("time",), findings=(finding,)),
+        structs.replace(
+            sample_accepted(_built()),
+            conflicts_with=(contested,),
+            settled_by=("time",),
+            findings=(finding,),
+            withdrawn=withdrawn,
+        ),
         structs.replace(
             sample_quarantined(),
             policy_influence=True,
@@ -167,10 +179,12 @@ def _facts() -> tuple[Fact, ...]:
             conflicts_with=(contested.memory_id,),
             findings=(finding,),
         ),
-        events.MemoryPromoted(**changed, trust=Trust.VERIFIED, supersedes=superseded, conflicts_with=(contested,)),
-        events.MemoryRejected(**changed, reason="outdated"),
+        events.MemoryPromoted(
+            **changed, trust=Trust.VERIFIED, supersedes=superseded, conflicts_with=(contested,), withdrawn=withdrawn
+        ),
+        events.MemoryRejected(**changed, reason="outdated", withdrawn=withdrawn),
         events.MemoryConfirmed(**changed),
-        events.MemoryRetracted(**changed),
+        events.MemoryRetracted(**changed, withdrawn=withdrawn),
         events.MemorySuspended(
             **changed,
             reasons=("policy.untrusted_source",),
@@ -181,7 +195,7 @@ def _facts() -> tuple[Fact, ...]:
             expires_at=SAMPLE_TIME,
         ),
         events.MemoryExpired(**changed),
-        events.MemoryForgotten(**changed, own_key=True),
+        events.MemoryForgotten(**changed, own_key=True, withdrawn=withdrawn),
         events.SubjectForgotten(subject=SAMPLE_SUBJECT, generation=2, records=17),
         events.SubjectReadmitted(subject=SAMPLE_SUBJECT, generation=3),
         events.ForgettingRequested(subject=SAMPLE_SUBJECT, generation=2, due_at=SAMPLE_TIME, authorized=True),
@@ -198,7 +212,7 @@ def _facts() -> tuple[Fact, ...]:
         ),
         events.CommandRejected(command="CorrectMemory", reason=events.Reason.VERSION_CONFLICT, current_version=5),
         events.CommandDuplicate(first_command_id=CommandId(sample_id("first")), memory_id=_MEMORY, version=1),
-        events.ConflictResolved(**changed, superseded=(superseded,)),
+        events.ConflictResolved(**changed, superseded=(superseded,), withdrawn=withdrawn),
         events.CandidateObserved(
             memory_id=_MEMORY,
             kind="fact",

@@ -23,7 +23,7 @@ from eunoe.domain.entries import (
     goes_with,
     person_of,
 )
-from eunoe.domain.ledger_questions import record_closed, subjects_of
+from eunoe.domain.ledger_records import record_closed, subjects_of
 from eunoe.domain.memory import MemoryState
 from eunoe.processors.ledger import keys
 from eunoe.runtime.redis.functions import FunctionLibrary, lua

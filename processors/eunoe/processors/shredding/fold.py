@@ -26,6 +26,7 @@ from eunoe.schemas.events import (
     SubjectForgotten,
     SubjectHeld,
     SubjectRef,
+    WithdrawnRef,
 )
 from eunoe.schemas.ids import TenantId
 from eunoe.schemas.keys import KeyRecord
@@ -68,6 +69,14 @@ class DueLettersModel:
 
 
 def _writes(names: ShredNames, event: Event) -> Sequence[Operation]:
+    tenant, at = event.header.tenant, event.header.decided_at
+    refs: tuple[WithdrawnRef, ...] = getattr(event.fact, "withdrawn", ())
+    # What was built on a record that is gone has a key of its own, and is left to nobody.
+    built_on: list[Operation] = [("ZADD", names.todo, at, member(OneRecord(tenant, each.memory_id))) for each in refs]
+    return (*_named(names, event), *built_on)
+
+
+def _named(names: ShredNames, event: Event) -> Sequence[Operation]:
     tenant, at = event.header.tenant, event.header.decided_at
     match event.fact:
         case KeyIssued(created=True) as fact:

@@ -105,6 +105,7 @@ class RecallModel:
         operations: list[Operation] = []
         if isinstance(fact, events.MemoryAccepted) and fact.supersedes is not None:
             operations.append(_drop(event.header.tenant, fact.supersedes.memory_id))
+            operations += _withdraw(event.header.tenant, fact.withdrawn)
         body = None if index is None else await self._open(event.header.tenant, fact)
         if body is not None and index is not None:
             terms = self.analyser(event.header.tenant).document(body.statement, instant(fact.draft.observed_at))
@@ -181,6 +182,11 @@ def _drop(tenant: TenantId, memory_id: MemoryId) -> Operation:
     return ("recall.drop", tenant, names.memory_bytes(memory_id))
 
 
+def _withdraw(tenant: TenantId, refs: Sequence[events.WithdrawnRef]) -> list[Operation]:
+    """What was built on a record that went."""
+    return [_drop(tenant, each.memory_id) for each in refs]
+
+
 def _contests(tenant: TenantId, memory_id: MemoryId, others: Sequence[events.ConflictRef]) -> Sequence[Operation]:
     """The record and each of the others say different things, and all stay."""
     ours = names.memory_bytes(memory_id)
@@ -199,17 +205,19 @@ _CONFIRMED: Final = names.confirmation_grade(Confirmation.CONFIRMED)
 def change_of(fact: events.Fact, tenant: TenantId) -> Sequence[Operation]:
     """What a fact that brings no record does to those there are. Pure; most facts do nothing here."""
     if isinstance(fact, _ENDS):
-        return (_drop(tenant, fact.memory_id),)
+        return (_drop(tenant, fact.memory_id), *_withdraw(tenant, getattr(fact, "withdrawn", ())))
     match fact:
         case events.MemoryPromoted(memory_id=memory_id, version=version, trust=trust, supersedes=supersedes):
             put_into_use: Operation = (
                 "recall.promote", tenant, names.memory_bytes(memory_id), names.trust_grade(trust), version,
             )  # fmt: skip
-            gone = () if supersedes is None else (_drop(tenant, supersedes.memory_id),)
+            gone: tuple[Operation, ...] = () if supersedes is None else (_drop(tenant, supersedes.memory_id),)
+            gone = (*gone, *_withdraw(tenant, fact.withdrawn))
             return (*gone, put_into_use, *_contests(tenant, memory_id, fact.conflicts_with))
         case events.ConflictResolved(memory_id=memory_id, version=version, superseded=superseded):
             held: Operation = ("recall.version", tenant, names.memory_bytes(memory_id), version)
-            return (*(_drop(tenant, each.memory_id) for each in superseded), held)
+            ended = (*(each.memory_id for each in superseded), *(each.memory_id for each in fact.withdrawn))
+            return (*(_drop(tenant, each) for each in ended), held)
         case events.MemorySuspended(memory_id=memory_id, version=version):
             return (("recall.suspend", tenant, names.memory_bytes(memory_id), version),)
         case events.MemoryConfirmed(memory_id=memory_id, version=version):

@@ -134,4 +134,5 @@ def recalled(
         conflict_policy=record.conflict_policy,
         evidence=body.evidence,
         answers=body.answers,
+        derived_from=record.derived_from,
     )

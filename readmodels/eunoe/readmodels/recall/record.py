@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from eunoe.readmodels.recall.keys import SCORE_BYTES, TOKEN_BYTES
+from eunoe.schemas.commands import SourceRef
 from eunoe.schemas.ids import AgentId, EventId, KeyId, MemoryId, Millis, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.values import (
     ConflictPolicy,
@@ -24,7 +25,7 @@ _RAW16: Final = 0xDA
 class StoredRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Fields by position: a change of order or number is a new generation of the read model.
 
-    Trust, confirmation and version change and are in the head (`keys.Head`), not here. The last one
+    Trust, confirmation and version change and are in the head (`keys.Head`), not here. The last two
     may be missing in what an earlier version stored. ``about``: pseudonyms.
     """
 
@@ -59,6 +60,7 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     body_version: int
     body: bytes
     conflict_policy: ConflictPolicy | None = None
+    derived_from: tuple[SourceRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

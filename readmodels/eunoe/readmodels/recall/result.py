@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from eunoe.readmodels.recall.budget import Skipped
 from eunoe.readmodels.recall.explain import Contribution
-from eunoe.schemas.commands import Answers, EvidenceSpan
+from eunoe.schemas.commands import Answers, EvidenceSpan, SourceRef
 from eunoe.schemas.ids import AgentId, LogId, MemoryId, Millis, Offset, Partition, PrincipalName
 from eunoe.schemas.values import (
     Confirmation,
@@ -39,7 +39,8 @@ class RecalledMemory:
 
     ``reasons``: codes of why it was selected, largest cause first; ``exact_read`` where it was asked for by its id.
     ``conflicts``: the records on the same claim that say otherwise and are in use too, as far as this caller's scope
-    reaches. A ``proposed`` record is nobody's word yet: never hand it on as a fact.
+    reaches. A ``proposed`` record is nobody's word yet: never hand it on as a fact. ``derived_from``: what it
+    was built on.
     """
 
     memory_id: MemoryId
@@ -80,6 +81,7 @@ class RecalledMemory:
     evidence: tuple[EvidenceSpan, ...] = ()
     answers: Answers | None = None
     session_id: str | None = None
+    derived_from: tuple[SourceRef, ...] = ()
 
     @property
     def rollback_ref(self) -> str:

@@ -157,4 +157,5 @@ def _record(header: EventHeader, fact: events.MemoryAccepted | events.MemoryQuar
         body_version=draft.body_version,
         body=draft.body,
         conflict_policy=draft.conflict_policy,
+        derived_from=draft.derived_from,
     )

@@ -46,7 +46,8 @@ class RevisionMode(StrEnum):
 class MemoryRecord:
     """``revision`` counts from 1. ``owner`` empty: its tenant answers for it.
 
-    ``quarantine``: whether a person let it in; only asked of a record that needs that (see `review`).
+    ``quarantine``: whether a person let it in; only asked of a record that needs that (see `review`). ``derived_from``:
+    ids of the records it was built on.
     """
 
     memory_id: str
@@ -61,6 +62,7 @@ class MemoryRecord:
     owner: str = ""
     policy_influence: bool = False
     quarantine: QuarantineState = QuarantineState.QUARANTINED
+    derived_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for field in ("memory_id", "tenant_id", "memory_class", "kind", "content", "source", "provenance"):

@@ -13,8 +13,10 @@ from eunoe.schemas.contract.records import UNKNOWN, MemoryRecord
 def seed_records(config: object) -> tuple[MemoryRecord, ...]:
     """The records of a file that has been read.
 
-    Defaults: memory_id ``mem-%03d`` by position from 1, confidence 0.5, provenance ``unknown``, revision 1. Other keys
-    are passed over. Raises TypeError or ValueError, in the words of the contract.
+    Defaults: memory_id ``mem-%03d`` by position from 1, confidence 0.5, provenance ``unknown``, revision 1.
+    ``derived_from`` lists ids of records further up. Other keys are passed over.
+
+    Raises TypeError or ValueError, in the words of the contract.
     """
     if not isinstance(config, Mapping):
         raise TypeError("Memory store config must be a mapping")
@@ -46,4 +48,11 @@ def _record(seed: object, index: int) -> MemoryRecord:
         confidence=checks.confidence(given.get("confidence", 0.5), what),
         provenance=text("provenance"),
         revision=checks.revision(given.get("revision", 1), what),
+        derived_from=_origins(given.get("derived_from", []), what),
     )
+
+
+def _origins(value: object, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{what} derived_from must be a list")
+    return tuple(checks.text(each, what, "derived_from") for each in value)
