@@ -34,7 +34,7 @@ from eunoe.crypto.cache import CacheLimits
 from eunoe.crypto.keyring import Keyring
 from eunoe.producers.checks import seconds
 from eunoe.producers.client import Asked, MemoryProducer, Sent
-from eunoe.producers.errors import KeyRefused, NoKeyYet, NotSent
+from eunoe.producers.errors import KeyRefused, NoKeyYet
 from eunoe.producers.proposal import Placed
 from eunoe.producers.traces import AccessKeys, TraceWriter
 from eunoe.readmodels.history_reader import History
@@ -253,7 +253,7 @@ class Memory:
             async with asyncio.timeout_at(deadline):
                 await sent.written()
         except TimeoutError:
-            raise NotSent("taking a command", timeout) from None
+            raise sent.given_up(timeout) from None
         return await sent.outcome(max(0.0, deadline - clock()))
 
     async def send(self, line: Line, *, idempotency_key: str | None = None, ready: Placed | None = None) -> Sent:

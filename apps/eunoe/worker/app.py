@@ -23,6 +23,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from eunoe.runtime.settings import Settings
 from eunoe.worker.embedded import RunningServices, running_services
+from eunoe.worker.ending import closed_in_time, end_in_time
 from eunoe.worker.health import NOT_STARTED, readiness
 from eunoe.worker.prometheus import PrometheusMeter
 from eunoe.worker.roles import Accepted, Role
@@ -57,9 +58,10 @@ class RoleServices(Service):
         self._services_up.set()
 
     async def on_stop(self) -> None:
+        end_in_time()
         if self._opened:
             self._opened = False
-            await self._context.__aexit__(None, None, None)
+            await closed_in_time(self._context.__aexit__(None, None, None))
 
     @Service.task  # a task of mode must not be called `loop`
     async def watch(self) -> None:

@@ -1,7 +1,8 @@
 """A worker's services in the running event loop: what the Faust app hosts, and what tests and the demo run themselves.
 
-Order matters on the way in and out: the foundation, the rules (no policy, no deciding), the read models (a decider
-that misses a key waits for them), the deciders; and back.
+Order matters on the way in: the foundation, the rules (no policy, no deciding), the read models (a decider that misses
+a key waits for them), the deciders. On the way out all leave their groups side by side, and then what they stood on
+closes.
 """
 
 import asyncio
@@ -112,6 +113,15 @@ class RunningServices:
             for task in watched:
                 task.cancel()
 
+    async def start(self, services: Sequence[LaneService]) -> None:
+        """Side by side: each joins a group of its own."""
+        self.services += services
+        await asyncio.gather(*(each.start() for each in services))
+
+    async def stop(self) -> None:
+        """Side by side, as they started; what is not closed in its time closes beside what follows."""
+        await asyncio.gather(*(each.stop() for each in self.services), return_exceptions=True)
+
     @asynccontextmanager
     async def watched_by(self, watch: Watch) -> AsyncIterator[None]:
         """``watch`` looks after the lanes inside the block, and a thread after the event loop."""
@@ -155,16 +165,17 @@ async def running_services(
         rules = rules_of(foundation)
         running = RunningServices(foundation=foundation, rules=rules)
         stages: list[Stage] = []
+        publish = await closing.enter_async_context(sweeper_publisher(foundation)) if Role.DECIDE in roles else None
+        closing.push_async_callback(running.stop)
         if Role.PROJECT in roles:
             running.models = read_models(foundation, meter)
             services = [model.service(meter) for model in running.models]
-            await _start(closing, running, services)
+            await running.start(services)
             stages += [
                 Stage(service=service, topic=model.model.source, places=partial(_places, model))
                 for service, model in zip(services, running.models, strict=True)
             ]
-        if Role.DECIDE in roles:
-            publish = await closing.enter_async_context(sweeper_publisher(foundation))
+        if publish is not None:
             running.deciding = deciding = Deciding(
                 foundation=foundation,
                 rules=rules,
@@ -173,7 +184,7 @@ async def running_services(
                 accepted=accepted or {},
                 limit=limit,
             )
-            await _start(closing, running, [deciding.service])
+            await running.start([deciding.service])
             stages.append(
                 Stage(
                     service=deciding.service,
@@ -185,14 +196,14 @@ async def running_services(
             )
         if Role.SHRED in roles:
             running.shredding = shredding = Shredding(foundation=foundation, meter=meter)
-            await _start(closing, running, [shredding.service])
+            await running.start([shredding.service])
             stages.append(Stage(service=shredding.service, topic=Topic.LIFECYCLE, places=shredding.places))
         if Role.ATTEST in roles:
             signer, ledger = check_attest_settings(settings)
             running.attesting = attesting = Attesting(
                 foundation=foundation, meter=meter, signer=signer, ledger=ledger, models=SERVING
             )
-            await _start(closing, running, [attesting.service])
+            await running.start([attesting.service])
             stages.append(Stage(service=attesting.service, topic=Topic.LIFECYCLE, places=attesting.places))
         watch = Watch(
             foundation=foundation,
@@ -206,14 +217,3 @@ async def running_services(
 
 def _places(model: ProjectedModel) -> Mapping[Partition, Place]:
     return lane_places(model.running)
-
-
-async def _start(closing: AsyncExitStack, running: RunningServices, services: Sequence[LaneService]) -> None:
-    """Side by side, and later stopped side by side: each joins or leaves a group of its own."""
-
-    async def stop() -> None:
-        await asyncio.gather(*(each.stop() for each in services), return_exceptions=True)
-
-    closing.push_async_callback(stop)
-    await asyncio.gather(*(each.start() for each in services))
-    running.services += services

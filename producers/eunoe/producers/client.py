@@ -94,16 +94,17 @@ class MemoryProducer:
         await self._publisher.__aenter__()
         return self
 
-    async def __aexit__(self, kind: object, *rest: object) -> None:
+    async def __aexit__(self, kind: object, failed: BaseException | None, trace: object) -> None:
         await self._keys.aclose()
-        await self._publisher.__aexit__(kind, *rest)
+        await self._publisher.__aexit__(kind, failed, trace)
 
     async def start(self) -> None:
         """Raises `BrokerAway` where no broker answers."""
         await self._publisher.start()
 
     async def stop(self) -> None:
-        """Send what is buffered, and close. Raises `NotSent` where Kafka did not confirm all of it in time."""
+        """Send what is buffered, and close, within some ten seconds. Raises `NotSent` with the ids of all commands that
+        Kafka did not confirm and of which nobody was told: nothing is lost in silence."""
         await self._keys.aclose()
         await self._publisher.stop()
 

@@ -8,7 +8,7 @@ from typing import Final
 from eunoe.producers import checks
 from eunoe.producers.errors import KeyRefused
 from eunoe.producers.key_requests import OutcomeSource
-from eunoe.runtime.publish import Delivery
+from eunoe.runtime.publish import Delivery, NotSent
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import CommandId, MemoryId, TenantId
 from eunoe.schemas.outcomes import Outcome
@@ -39,6 +39,12 @@ class Sent:
         """Returns when Kafka has it on all in-sync replicas. Raises `NotSent`."""
         await self._delivery.written()
         return self.command_id
+
+    def given_up(self, after: float) -> NotSent:
+        """For who does not wait for `written` any longer, after so many seconds: what to raise. Closing the producer
+        will not tell of it a second time."""
+        self._delivery.told = True
+        return NotSent("taking a command", after, unsent=(self.command_id,))
 
     async def outcome(self, timeout: float) -> Outcome:
         """What became of it. Raises `CallerError` for ``timeout``, `NotSent`, or what the source raises after so many

@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from msgspec import Struct
 
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
 from eunoe.schemas.errors import SchemaError
@@ -105,7 +106,7 @@ class PartitionSource:
         """Does nothing where nothing is open."""
         consumer, self._opened_consumer = self._opened_consumer, None
         if consumer is not None:
-            await consumer.stop()
+            await close_in_time(consumer.stop())
 
     @property
     def _consumer(self) -> AIOKafkaConsumer:

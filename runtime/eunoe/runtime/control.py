@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import Clock
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.control_state import ControlState, Ignored, after, signers_of
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import ControlRefused, NotASigner, StaleControl
@@ -74,7 +75,7 @@ class ControlFollower:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._consumer.stop()
+        await close_in_time(self._consumer.stop())
 
     async def ended(self) -> None:
         """Returns never; raises what ended the following."""

@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.schemas.ids import Offset, Partition
 
 log = logging.getLogger(__name__)
@@ -79,13 +80,15 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka i
         self._poll = asyncio.create_task(self._keep_polling(), name="membership-poll")
 
     async def stop(self) -> None:
-        """Leave the group, so that another member takes over at once. Lanes are stopped through ``lost``."""
+        """Leave the group, so that another member takes over at once. Lanes are stopped through ``lost``. Where the
+        broker does not answer, another takes over when the session is over."""
         if self._poll is not None:
             self._poll.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._poll
         await self.on_partitions_revoked(self._consumer.assignment())
-        await self._consumer.stop()
+        # Leaving waits for the coordinator's answer; a hung broker gives none for 40 s (measured).
+        await close_in_time(self._consumer.stop())
 
     async def ended(self) -> None:
         """Returns never while the membership lives; raises what ended it. To be awaited after `start`."""

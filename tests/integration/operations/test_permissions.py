@@ -15,23 +15,27 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
 )
-from aiokafka.protocol.admin import CreateAclsRequest
+from aiokafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError
 
 from eunoe.client.memory import Memory
 from eunoe.client.receipts import receipts_until
+from eunoe.crypto.signatures import HmacSecret
 from eunoe.operations.lag import measuring_lag
 from eunoe.operations.permissions import WRITES, Act, Agent, Kind, grants, principal_of
 from eunoe.operations.rebuilding import Wishes, rebuilding
 from eunoe.operations.store_permissions import rules
 from eunoe.runtime.brokers import SaslMechanism, SecurityProtocol, connecting
+from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.errors import LoginRefused
 from eunoe.runtime.installation import Installation, open_installation, read_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
-from eunoe.runtime.publish import NotSent
+from eunoe.runtime.publish import CommandPublisher, NotSent
 from eunoe.runtime.settings import Settings
-from eunoe.schemas.ids import PrincipalName, TenantId
+from eunoe.runtime.signing import EnvelopeMaker, Signers
+from eunoe.schemas.commands import IssueKey
+from eunoe.schemas.ids import CommandId, PrincipalName, SecretId, TenantId, new_id
 from eunoe.schemas.receipts import Stage
 from eunoe.schemas.topics import Topic
 from eunoe.stack.broker import Broker
@@ -49,7 +53,8 @@ REFUSED: Final = (
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
 )
-_LITERAL, _PREFIXED, _ALLOW = 3, 4, 3
+_LITERAL, _PREFIXED, _DENY, _ALLOW = 3, 4, 2, 3
+ASK: Final = IssueKey(tenant=TenantId("acme"))
 ALL = [(agent, topic) for agent in Agent for topic in Topic]
 
 
@@ -346,6 +351,56 @@ async def only_what_is_theirs(installation: Installation, url: Callable[[Agent],
         (Agent.OPERATOR, scan, ""): True,
     }
     assert {each: await may(*each) for each in asked} == asked
+
+
+async def test_a_producer_whose_right_was_taken_for_a_while_goes_on_by_itself(
+    applied: tuple[Settings, str], tmp_path: Path
+) -> None:
+    """The same object, without being made anew: aiokafka's producer is of no use after Kafka refused a record."""
+    settings, address = applied
+    events = settings.topics.name(Topic.EVENTS)
+    mine = as_agent(settings, address, Agent.PRODUCER)
+    installation = await read_installation(mine.brokers, mine.topics)
+    signers = Signers(PrincipalName(AGENT), [HmacSecret(SecretId("one"), b"s" * 32)])
+    envelopes = EnvelopeMaker(installation, signers, SystemClock())
+
+    async with CommandPublisher(mine.brokers, installation, envelopes, 10_000) as publisher:
+
+        async def written() -> bool:
+            try:
+                await publisher.publish(ASK, CommandId(new_id()))
+            except NotSent:
+                return False
+            return True
+
+        async def refused() -> bool:
+            return not await written()
+
+        await until(written)
+        await deny(settings, events, denied=True)
+        await until(refused)
+        assert await refused(), "as long as the right is away"
+        await deny(settings, events, denied=False)
+        await until(written)
+        assert await written()
+        assert await written()
+
+
+async def deny(settings: Settings, topic: str, *, denied: bool) -> None:
+    """Whether the producer is refused to write ``topic`` whatever it is granted."""
+    name, principal = f"{topic}", f"User:{principal_of(settings, Agent.PRODUCER)}"
+    client = AIOKafkaAdminClient(bootstrap_servers=settings.kafka)
+    await client.start()
+    try:
+        if denied:
+            request: Any = CreateAclsRequest(
+                _KINDS[Kind.TOPIC], name, _LITERAL, principal, "*", _ACTS[Act.WRITE], _DENY
+            )
+        else:
+            request = DeleteAclsRequest(_KINDS[Kind.TOPIC], name, _LITERAL, principal, "*", _ACTS[Act.WRITE], _DENY)
+        await client._send_to_controller(request)
+    finally:
+        await client.close()
 
 
 async def test_a_wrong_password_says_who_was_refused_and_not_the_password(applied: tuple[Settings, str]) -> None:

@@ -11,7 +11,7 @@ from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.errors import BrokerAway
 from eunoe.runtime.installation import Installation, open_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
-from eunoe.runtime.publish import BATCH_BYTES, CommandPublisher, NotSent
+from eunoe.runtime.publish import BATCH_BYTES, CLOSE_S, CommandPublisher, Delivery, NotSent
 from eunoe.runtime.signing import EnvelopeMaker, Signers
 from eunoe.schemas.commands import RememberMemory
 from eunoe.schemas.ids import CommandId, LogId, PrincipalName, SecretId, TenantId, new_id
@@ -31,9 +31,15 @@ async def installation(own_stack: LocalStack) -> Installation:
     return await open_installation(own_stack.kafka, TopicNames())
 
 
-def publisher_of(bootstrap: str, installation: Installation, timeout_ms: int = TIMEOUT_MS) -> CommandPublisher:
+SMALL = RememberMemory(tenant=TenantId("acme"), draft=sample_draft(), idempotency=b"i" * 16)
+
+
+def publisher_of(
+    bootstrap: str, installation: Installation, timeout_ms: int = TIMEOUT_MS, closing: float = CLOSE_S
+) -> CommandPublisher:
     signers = Signers(PrincipalName("agent"), [HmacSecret(SecretId("agent-1"), b"a" * 32)])
-    return CommandPublisher(bootstrap, installation, EnvelopeMaker(installation, signers, SystemClock()), timeout_ms)
+    envelopes = EnvelopeMaker(installation, signers, SystemClock())
+    return CommandPublisher(bootstrap, installation, envelopes, timeout_ms, closing)
 
 
 @pytest.fixture
@@ -96,16 +102,47 @@ async def test_what_is_not_confirmed_fails_within_its_time_and_so_does_closing(
         assert all(isinstance(each, BrokerAway) and each.retryable for each in found)
         assert time.monotonic() - began < 2 * TIMEOUT_MS / 1000 + 2
 
-        # A record that nobody waits for is told of by closing.
-        with pytest.raises(NotSent):
-            await asyncio.wait_for(submitted_and_stopped(publisher), 3 * TIMEOUT_MS / 1000 + 5)
+        # Whoever is told is told which command it was, be it that there was no room, or by closing.
+        last = CommandId(new_id())
+        with pytest.raises(NotSent) as unsent:
+            await asyncio.wait_for(submitted_and_stopped(publisher, last), 3 * TIMEOUT_MS / 1000 + 5)
+        assert unsent.value.unsent == (last,)
     finally:
         own_stack.broker.resume()
 
 
-async def submitted_and_stopped(publisher: CommandPublisher) -> None:
-    small = RememberMemory(tenant=TenantId("acme"), draft=sample_draft(), idempotency=b"i" * 16)
+async def submitted_and_stopped(publisher: CommandPublisher, command_id: CommandId) -> None:
     try:
-        await publisher.submit(small, CommandId(new_id()))
+        await publisher.submit(SMALL, command_id)
     finally:
         await publisher.stop()
+
+
+async def test_closing_does_not_wait_as_long_as_a_delivery_may_take(
+    own_stack: LocalStack, installation: Installation
+) -> None:
+    """Within its own time, and what failed before, unnoticed, is told of with the rest; an error on the way out keeps
+    its place and has the ids as a note."""
+    patient = publisher_of(own_stack.kafka, installation, 60_000, closing=1.0)
+    first, told, second = (CommandId(new_id()) for _ in range(3))
+    waiting: list[Delivery] = []
+
+    async def left_with_an_error() -> None:
+        async with patient:
+            own_stack.broker.pause()
+            await patient.submit(SMALL, first)
+            waiting.append(await patient.submit(SMALL, told))
+            await patient.submit(SMALL, second)
+            raise ZeroDivisionError
+
+    began = time.monotonic()
+    with pytest.raises(ZeroDivisionError) as on_the_way:
+        await left_with_an_error()
+    own_stack.broker.resume()
+    assert time.monotonic() - began < 15
+    (note,) = on_the_way.value.__notes__
+    assert first in note
+    assert second in note
+    with pytest.raises(NotSent) as later:
+        await waiting[0].written()
+    assert later.value.unsent == (told,)

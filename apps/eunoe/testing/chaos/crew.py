@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Final
 
 from eunoe.testing.platform import Platform, WorkerProcess
+from eunoe.worker.ending import END_S
 
 _LOOK_S: Final = 0.5
 _READY_S: Final = 150.0
 """On a busy machine a group of several members took over a minute to settle (seen)."""
-STOP_BUDGET_S: Final = 45.0
-"""From SIGTERM to the end of a worker (S10, S20), also while the broker is away: what its sweepers have sent then is
-waited for up to its delivery timeout (30 s)."""
+STOP_BUDGET_S: Final = END_S + 2.0
+"""From SIGTERM to the end of a worker (S10, S20), also while the broker is away; and until that is noticed here."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 SURVIVOR: Final = "survivor"
 ATTESTS: Final = "shredder"

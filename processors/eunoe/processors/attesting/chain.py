@@ -124,4 +124,4 @@ async def receipts(
             for record in (await consumer.getmany(place, timeout_ms=200)).get(place, ()):
                 yield RECEIPTS.decode(record.value)
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())

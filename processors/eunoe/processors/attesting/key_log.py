@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from eunoe.processors.attesting.pending import Erasure
 from eunoe.processors.shredding.issued import ids_of, record_of
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS
@@ -131,7 +132,7 @@ async def _reading(bootstrap: Bootstrap, isolation: str) -> AsyncIterator[Any]:
         await consumer.start()
         yield consumer
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())
 
 
 async def _all(consumer: Any, place: TopicPartition, end: int) -> AsyncIterator[Any]:
