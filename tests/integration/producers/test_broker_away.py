@@ -69,7 +69,7 @@ async def test_a_broker_slower_than_its_producers_fills_a_bounded_buffer_and_los
     """Back-pressure, and the positive control of the tests below: whoever sends more waits for room, all is written."""
     tenant, events = BIG.tenant, installation.topic(Topic.EVENTS)
     async with publisher_of(own_stack.kafka, installation, 30_000) as publisher:
-        own_stack.broker.pause()
+        assert own_stack.broker.pause()
         try:
             waiting = [asyncio.create_task(publisher.submit(BIG, CommandId(new_id()))) for _ in range(200)]
             taken, room = await asyncio.wait(waiting, timeout=1)
@@ -93,7 +93,7 @@ async def test_what_is_not_confirmed_fails_within_its_time_and_so_does_closing(
     if gone == "killed":
         own_stack.broker.kill()
     else:
-        own_stack.broker.pause()
+        assert own_stack.broker.pause()
     try:
         # More than the buffer holds: some wait for confirmation, the others for room. All fail, in time.
         began = time.monotonic()
@@ -129,7 +129,7 @@ async def test_closing_does_not_wait_as_long_as_a_delivery_may_take(
 
     async def left_with_an_error() -> None:
         async with patient:
-            own_stack.broker.pause()
+            assert own_stack.broker.pause()
             await patient.submit(SMALL, first)
             waiting.append(await patient.submit(SMALL, told))
             await patient.submit(SMALL, second)
