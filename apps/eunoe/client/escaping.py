@@ -74,7 +74,7 @@ _MARKS: Final = re.compile(
     | (?P<bar>(?<=<)\||\|(?=>))                               # <|im_start|>
     | (?<![a-z0-9_])(?:{_ROLES})[\s*_"']*(?P<colon>:)         # somebody speaks, however it is set off
     | (?P<bracket>\[)(?=/?\s*(?:[a-z]+_[a-z_]+|inst|sys|{_ROLES})\s*\])  # [INST], [TOOL_CALLS], [system]
-    | (?P<heading>\#)(?=\#*[\s*_]*(?:{_ROLES})\b)             # a heading that names a role
+    | (?P<heading>\#)(?=\#{{0,6}}[\s*_]{{0,8}}(?:{_ROLES})\b)             # a heading that names a role
     | (?P<code>[`~])(?=(?P=code){{2}})                        # code fences
     | (?<=eunoe)(?P<name>[^a-z0-9])(?=[^a-z0-9]{{0,2}}memory)  # our own fence
     """,
