@@ -133,3 +133,8 @@ def test_no_mixture_of_marks_gets_through(text: str) -> None:
     small = escaped(text).lower()
     for marker in (FENCE_NAME, "system:", "user:", "<", ">", "[inst]", "```", "~~~"):
         assert marker not in small
+
+
+def test_a_text_of_marks_alone_is_written_in_time_that_grows_with_its_length() -> None:
+    many = "#" * 50_000  # looked at from each of them to the end of all, this took minutes
+    assert escaped(many) == many
