@@ -1,13 +1,18 @@
 """A note that would weaken a rule a week later does not (C19), wherever it stands and however it is said (M60)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from e2e.conftest import People
+from e2e.conftest import People, Program
 from eunoe.client.memory import Memory
+from eunoe.client.review_shown import ShownQuarantined
+from eunoe.testing.waiting import until
 
 SCOPE: dict[str, Any] = {"tenant": "acme", "agent": "desk-bot", "purpose": "support"}
+RULE = "Each ticket names its requester_id."
+COMMENT = {"kind": "third_party", "uri": "helpdesk://tickets/4831/comments/2"}
 HARMLESS = {
     "en": ("The customer asked for the opening hours.", "She will call again on Tuesday."),
     "ru": ("Клиентка спросила о часах работы.", "Она позвонит ещё раз во вторник."),
@@ -49,7 +54,7 @@ async def remember(memory: Memory, statement: str, key: str, **more: Any) -> Any
 async def test_a_comment_does_not_weaken_the_ticket_rule_a_week_later(people: People) -> None:
     rule = await remember(
         people.agent,
-        "Each ticket names its requester_id.",
+        RULE,
         "ticket.rule",
         source={"kind": "system", "uri": "handbook://tickets"},
     )
@@ -58,7 +63,7 @@ async def test_a_comment_does_not_weaken_the_ticket_rule_a_week_later(people: Pe
         people.agent,
         PHRASINGS["en"][0],
         "ticket.rule",
-        source={"kind": "third_party", "uri": "helpdesk://tickets/4831/comments/2"},
+        source=COMMENT,
     )
     assert comment.status.value == "quarantined", comment
     # A week later: nobody let it in, and the rule is what every agent reads.
@@ -70,6 +75,36 @@ async def test_a_comment_does_not_weaken_the_ticket_rule_a_week_later(people: Pe
     assert comment.memory_id is not None
     assert (await people.agent.promote(comment.memory_id, **wanted)).reason == "not_allowed"
     assert (await people.reviewer.promote(comment.memory_id, **wanted)).reason == "waiting_period"
+
+
+async def test_nor_does_it_when_the_waiting_period_is_over_until_another_owner_s_person_lets_it_in(
+    people: People, tmp_path: Path
+) -> None:
+    """The same life with a period of seconds: time alone lets nothing in, and what is let in retires no rule."""
+    eunoe, file = Program(people.platform), tmp_path / "hasty.toml"
+    usual: str = (await eunoe.json("policy", "show"))["text"]
+    file.write_text(usual.replace("version = 1", "version = 2", 1).replace('"P1D"', '"PT4S"'))
+    await eunoe("policy", "apply", str(file), "--as", "dev-officer")
+    rule = await remember(people.agent, RULE, "ticket.rule", source={"kind": "system", "uri": "handbook://tickets"})
+    assert rule.memory_id is not None
+    comment = await remember(people.agent, PHRASINGS["en"][0], "ticket.rule", source=COMMENT)
+    assert comment.memory_id is not None
+    wanted: dict[str, Any] = {"tenant": "acme", "expected_version": 1}
+    assert (await people.reviewer.promote(comment.memory_id, **wanted)).reason == "waiting_period"
+
+    async def over() -> bool:
+        shown = await people.reviewer.review(comment.memory_id, "acme")
+        return isinstance(shown, ShownQuarantined) and not shown.wait
+
+    await until(over, 30)
+    found = await people.agent.search("which fields does a ticket need", **SCOPE)
+    assert [(each.memory_id, each.conflicts) for each in found.records] == [(rule.memory_id, ())]
+    assert (await people.agent.promote(comment.memory_id, **wanted)).reason == "not_allowed"
+    let_in = await people.reviewer.promote(comment.memory_id, **wanted)
+    assert let_in.status.value == "done", let_in
+    found = await people.agent.search("which fields does a ticket need", after=let_in.token, **SCOPE)
+    told = {each.memory_id: each.conflicts for each in found.records}
+    assert told[rule.memory_id] == (comment.memory_id,), "a person let it in, and the rule still stands beside it"
 
 
 @pytest.mark.parametrize("language", PHRASINGS)

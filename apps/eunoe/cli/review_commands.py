@@ -220,10 +220,12 @@ def _confirmed(shown: "Shown | None") -> bool:
 
 async def _reviewable_at(memory: "Memory", outcome: "Outcome", fields: dict[str, Any]) -> dict[str, str | None]:
     """From when on it may be approved, where it was too early."""
-    from eunoe.client.review_shown import ShownQuarantined
+    from eunoe.client.review_shown import ShownConflict
     from eunoe.schemas.events import Reason
 
     if outcome.reason != Reason.WAITING_PERIOD:
         return {}
     shown = await memory.review(fields["memory_id"], fields["tenant"])
-    return {"reviewable_at": instant(shown.item.reviewable_at)} if isinstance(shown, ShownQuarantined) else {}
+    if shown is None or isinstance(shown, ShownConflict):
+        return {}
+    return {"reviewable_at": instant(shown.item.reviewable_at)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from eunoe.cli.terminal import quoted, visible
-from eunoe.client.review_shown import Changed, Relation, ShownConflict, ShownQuarantined, ShownSuspended
+from eunoe.client.review_shown import Changed, Relation, ShownConflict, ShownQuarantined, ShownSuspended, remaining
 from eunoe.readmodels.review_items import SUSPENDED, Conflict, Suspended
 from eunoe.schemas.instants import instant
 
@@ -89,17 +89,25 @@ def _row(item: "Item", now: "Millis") -> tuple[str, str, str]:
         ids = "\n".join(f"{each.memory_id}\n  version {each.version}" for each in item.members)
         return ids, "conflict", f"{len(item.members)} memories\nsubject {item.subject[:8]}"
     if isinstance(item, Suspended):
-        reasons = "\n".join((SUSPENDED, *item.reasons))
         return (
             f"{item.memory_id}\nversion {item.version}",
-            reasons,
+            "\n".join((SUSPENDED, *item.reasons, *_not_before(item, now))),
             f"sent back by {item.principal}\nsubject {item.subject[:8]}",
         )
-    wait = item.reviewable_at - now
-    why = [*item.reasons, *([f"not before {words(wait)} from now"] if wait > 0 else [])]
+    why = [*item.reasons, *_not_before(item, now)]
     what = [f"{item.source_kind} by {item.agent}", f"{item.kind}, {item.sensitivity}", f"subject {item.subject[:8]}"]
     what += [f"sent {item.alike_total} times"] if item.alike else []
     return f"{item.memory_id}\nversion {item.version}", "\n".join(why), "\n".join(what)
+
+
+def _not_before(item: "Quarantined | Suspended", now: "Millis") -> list[str]:
+    wait = remaining(item, now)
+    return [f"not before {words(wait)} from now"] if wait else []
+
+
+def _approvable(shown: "ShownQuarantined | ShownSuspended") -> Iterable[str]:
+    when = f"in {words(shown.wait)}, from {instant(shown.item.reviewable_at)}" if shown.wait else "now"
+    return _listed("may be approved", [when])
 
 
 def _quarantined(shown: ShownQuarantined, where: str) -> Iterable[str]:
@@ -119,8 +127,7 @@ def _quarantined(shown: ShownQuarantined, where: str) -> Iterable[str]:
         yield from _compared(compared)
     if body is not None:
         yield from _corroborating(shown.corroborating)
-    when = f"in {words(shown.wait)}, from {instant(item.reviewable_at)}" if shown.wait else "now"
-    yield from _listed("may be approved", [when])
+    yield from _approvable(shown)
     yield ""
     yield from textwrap.wrap(shown.notice, _WIDTH)
     yield f"  eunoe review approve {shown.decide} {where}"
@@ -137,6 +144,7 @@ def _suspended(shown: ShownSuspended, where: str) -> Iterable[str]:
     yield ""
     yield from _listed("sent back by", [f"{item.principal}, for {', '.join(item.reasons)}"])
     yield from _listed("was", [] if shown.record is None else [_record(shown.record)])
+    yield from _approvable(shown)
     yield ""
     yield from textwrap.wrap(shown.notice, _WIDTH)
     yield f"  eunoe review approve {shown.decide} {where}"

@@ -38,14 +38,13 @@ from eunoe.schemas.events import (
     SubjectRef,
 )
 from eunoe.schemas.ids import MemoryId, Offset, Pseudonym, TenantId
+from eunoe.schemas.policy import BY_POLICY
 from eunoe.schemas.topics import Topic
 
 _FETCH_MS: Final = 200
 _RECORDS: Final = 1_000
 _SILENCE_S: Final = 30.0
 """For how long a broker may send nothing before it counts as away."""
-SUSPENDED_BY_POLICY: Final = "policy."
-"""Stands before the code of a reason for which a policy no longer allows what is stored."""
 _ABOUT_PERSON: Final = (
     SubjectForgotten, SubjectReadmitted, ForgettingRequested, ForgettingWithdrawn, SubjectHeld, HoldLifted,
     ActionProposed, ExportRecorded,
@@ -106,7 +105,7 @@ class Held:
             if record is not None and record.born is not event.header:
                 record.state = evolve(record.state, memory_id, event.header, fact)
         if isinstance(fact, MemorySuspended) and fact.memory_id in self.records:
-            again = tuple(each for each in Reason if f"{SUSPENDED_BY_POLICY}{each.value}" in fact.reasons)
+            again = tuple(each for each in Reason if f"{BY_POLICY}{each.value}" in fact.reasons)
             self.records[fact.memory_id].reasons += again
         for memory_id, change in entries_of(event):
             if memory_id in self.records:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from eunoe.client.held import SUSPENDED_BY_POLICY, Held, HeldRecord, read_on
+from eunoe.client.held import Held, HeldRecord, read_on
 from eunoe.client.held_texts import keys_passed, opened
 from eunoe.client.memory import Memory
 from eunoe.detectors.bodies import BodyExaminer
@@ -28,11 +28,11 @@ from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.ids import MemoryId, Offset, TenantId
 from eunoe.schemas.outcomes import OutcomeStatus
-from eunoe.schemas.policy import Policy
+from eunoe.schemas.policy import BY_POLICY, Policy
 from eunoe.schemas.values import Lifecycle
 
 TIMEOUT_S: Final = 60.0
-REASON: Final = SUSPENDED_BY_POLICY
+REASON: Final = BY_POLICY
 """Stands before the code in the reason of a retraction or suspension."""
 
 

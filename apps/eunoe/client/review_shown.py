@@ -83,11 +83,12 @@ class ShownQuarantined(Struct, frozen=True, kw_only=True):
 
 
 class ShownSuspended(Struct, frozen=True, kw_only=True):
-    """``record`` None: it is withheld. ``decide`` and ``age`` as in `ShownQuarantined`."""
+    """``record`` None: it is withheld. ``decide``, ``age`` and ``wait`` as in `ShownQuarantined`."""
 
     item: Suspended
     record: RecalledMemory | None
     age: int
+    wait: int
     decide: str
     notice: str = NOTICE
 
@@ -139,6 +140,6 @@ def named(memory_id: MemoryId, version: int) -> str:
     return f"{memory_id}@{version}"
 
 
-def remaining(item: Quarantined, now: Millis) -> int:
+def remaining(item: Quarantined | Suspended, now: Millis) -> int:
     """Milliseconds until somebody may approve it; 0 when that is now."""
     return max(0, item.reviewable_at - now)

@@ -138,6 +138,7 @@ class Reviewing:
             item=item,
             record=found.record,
             age=max(0, self.reader.clock() - item.queued_at),
+            wait=remaining(item, self.reader.clock()),
             decide=named(item.memory_id, item.version),
         )
 

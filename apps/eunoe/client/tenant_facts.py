@@ -129,9 +129,7 @@ def restored_of(event: Event, version: int, out: frozenset[MemoryId]) -> Restore
     waits = fact if isinstance(fact, MemoryQuarantined) else None
     findings: tuple[Finding, ...] = getattr(fact, "findings", ())
     named = fact.reason if isinstance(fact, MemoryRejected | MemoryRetracted) else None
-    reasons: tuple[str, ...] = () if waits is None else waits.reasons
-    if isinstance(fact, MemorySuspended):
-        reasons = fact.reasons
+    reasons: tuple[str, ...] = getattr(fact, "reasons", ())
     return Restored(
         what=type(fact).__name__,
         version=version,
@@ -143,9 +141,10 @@ def restored_of(event: Event, version: int, out: frozenset[MemoryId]) -> Restore
         conflicts=() if waits is None else tuple(each for each in waits.conflicts_with if each in out),
         reasons=tuple(str(each) for each in reasons) if named is None else (named,),
         settled_by=getattr(fact, "settled_by", ()),
+        owner=getattr(fact, "owner", ""),
         claim_changed=getattr(fact, "claim_changed", False),
         policy_influence=waits is not None and waits.policy_influence,
-        reviewable_at=Millis(0) if waits is None else waits.reviewable_at,
+        reviewable_at=getattr(fact, "reviewable_at", Millis(0)),
         findings=tuple(
             RestoredFinding(detector=each.detector, rule=each.rule, verdict=each.verdict) for each in findings
         ),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from eunoe.domain import conflict, lineage
+from eunoe.domain import conflict, judging, lineage
 from eunoe.domain.identity import cleared, gate, not_own, repeated, same_owner, seen_gate, within_limit
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -235,6 +235,7 @@ def suspend(case: Case, command: SuspendMemory) -> Fact | Refusal:
             about=record.about,
             claim_ref=record.claim_ref,
             expires_at=record.expires_at,
+            reviewable_at=judging.reviewable_at(reasons, case.now, case.policy),
         )
     )
 

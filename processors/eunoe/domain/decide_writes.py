@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from eunoe.domain import admission, conflict, judging, lineage, retention
-from eunoe.domain.identity import cleared, repeated, source_allowed, writing_gate
+from eunoe.domain.identity import cleared, owner, repeated, source_allowed, writing_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
 from eunoe.domain.rates import within_rate
@@ -181,6 +181,7 @@ def _quarantined(
         draft=draft,
         about=_about(case, draft),
         incarnation=known.tenant.incarnation,
+        owner=owner(case),
         trust=source.trust,
         confirmation=judging.confirmation(draft, case.policy),
         content_hash=digests.content_hash,
@@ -211,6 +212,7 @@ def _accepted(case: Case, draft: Draft, standing: conflict.Standing) -> MemoryAc
         draft=draft,
         about=_about(case, draft),
         incarnation=known.tenant.incarnation,
+        owner=owner(case),
         trust=source.trust,
         confirmation=judging.confirmation(draft, case.policy),
         content_hash=digests.content_hash,

@@ -132,13 +132,18 @@ def cleared(case: Case, *records: MemoryState) -> Refusal | None:
 
 
 def same_owner(case: Case, record: MemoryState) -> bool:
-    """Whether the principal or somebody of its owner wrote it.
+    """Whether the principal wrote it, or somebody who was of its owner then or is now.
 
-    An author who has left the policy since is told apart by name alone.
+    So whoever leaves the policy, or is given to another owner, leaves what they wrote to nobody of their own.
     """
-    principal, principals = case.opened.principal, case.policy.principals
-    author = principals.get(record.author)
-    return record.author == principal or (author is not None and author.owner == principals[principal].owner)
+    author = case.policy.principals.get(record.author)
+    owners = {record.owner} | (set() if author is None else {author.owner})
+    return record.author == case.opened.principal or owner(case) in owners
+
+
+def owner(case: Case) -> str:
+    """Whose the principal is, under the policy in force. The gate was passed."""
+    return case.policy.principals[case.opened.principal].owner
 
 
 def not_own(case: Case, record: MemoryState) -> Refusal | None:

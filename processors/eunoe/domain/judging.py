@@ -4,6 +4,7 @@
 of rules and a verdict), never the text, and no finding can let anything through.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from eunoe.domain.identity import SENSITIVITY_RANK
@@ -11,7 +12,7 @@ from eunoe.domain.known import BodyFacts, Refusal
 from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import Finding, Reason
 from eunoe.schemas.ids import Millis
-from eunoe.schemas.policy import INFLUENCE, Policy
+from eunoe.schemas.policy import BY_POLICY, INFLUENCE, Policy
 from eunoe.schemas.values import Confirmation, Trust, Verdict
 
 FAILED: Final = "failed"
@@ -61,10 +62,11 @@ def confirmation(draft: Draft, policy: Policy) -> Confirmation:
     return Confirmation.PROPOSED if policy.kinds[draft.kind].derived else policy.sources[draft.source_kind].confirmation
 
 
-def reviewable_at(reasons: tuple[Reason, ...], now: Millis, policy: Policy) -> Millis:
-    """When the longest of the waiting periods is over (C15)."""
+def reviewable_at(reasons: Iterable[str], now: Millis, policy: Policy) -> Millis:
+    """When the longest of the waiting periods is over (C15). A code that no policy names waits as long as is usual."""
     rules = policy.review
-    return Millis(now + max((rules.waiting.get(each.value, rules.usual) for each in reasons), default=0))
+    named = (each.removeprefix(BY_POLICY) for each in reasons)
+    return Millis(now + max((rules.waiting.get(each, rules.usual) for each in named), default=0))
 
 
 def _purpose_sensitivity(draft: Draft, policy: Policy) -> Refusal | None:

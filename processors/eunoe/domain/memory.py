@@ -143,10 +143,10 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     ``supersedes`` is what a quarantined correction would replace when promoted; None once it has. ``content_hash`` and
     ``claim_ref`` are keyed: what contradicts what is told without opening anything. ``said_at``: when it was observed,
     or else decided. ``reviewable_at``: the end of its waiting period. ``sensitivity``: who may judge or replace it.
+    ``owner``: whose its author was when it was written.
     ``origin``: the log that it was brought in from as it was there, by a signature that the policy trusts.
     ``asked``: while it waits, the keyed digest of the whole request that brought it. ``user_visible``: the person
     whom it is about may have it exported and forgotten without an officer.
-    ``asked``: while it waits, the keyed digest of the whole request that brought it.
     ``sources``: all it stands on, ``derived``: all that stands on it, through whatever lies between.
     """
 
@@ -176,6 +176,7 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     conflict_policy: ConflictPolicy = ConflictPolicy.POLICY_DECIDES
     reviewable_at: Millis = Millis(0)
     sensitivity: Sensitivity = Sensitivity.RESTRICTED
+    owner: str = ""
     origin: LogId | None = None
     asked: bytes | None = None
     user_visible: bool = False
@@ -294,6 +295,7 @@ def _born(state: MemoryState | None, header: EventHeader, fact: MemoryAccepted |
         purposes=draft.purposes,
         kind=draft.kind,
         author=header.said.principal,
+        owner=fact.owner,
         lifecycle=lifecycle,
         version=1,
         trust=fact.trust,
@@ -333,6 +335,7 @@ def _moved(state: MemoryState | None, memory_id: MemoryId, step: Step, version: 
         review=_REVIEWS.get(step, state.review),
         supersedes=None if step is Step.PROMOTED else state.supersedes,
         asked=state.asked if lifecycle is Lifecycle.QUARANTINED else None,
+        reviewable_at=fact.reviewable_at if isinstance(fact, MemorySuspended) else state.reviewable_at,
     )
 
 

@@ -132,9 +132,9 @@ class Opener:
                     proven = isinstance(command, RestoreMemory) and await is_proven_of(
                         self.keyring, command, body, policy
                     )
-                    findings = () if proven else self.examiner.examine(body, draft, policy)
+                    findings = self.examiner.examine(body, draft, policy)
                     kept = body
-                    if any(each.verdict is Verdict.REDACT for each in findings):
+                    if not proven and any(each.verdict is Verdict.REDACT for each in findings):
                         kept = self.examiner.redact(body, findings)
                         redacted = _sealed_anew(keys[0], draft, kept)
                     digests = _digests(keys[1], command, body, kept)

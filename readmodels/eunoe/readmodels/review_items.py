@@ -85,6 +85,7 @@ class Suspended(msgspec.Struct, frozen=True, kw_only=True, tag_field="item", tag
     memory_id: MemoryId
     version: int = 1
     queued_at: Millis
+    reviewable_at: Millis
     reasons: tuple[str, ...]
     principal: PrincipalName
     subject: Pseudonym
@@ -179,6 +180,7 @@ def sent_back(event: Event, fact: MemorySuspended) -> bytes:
         Suspended(
             memory_id=fact.memory_id,
             queued_at=event.header.said.decided_at,
+            reviewable_at=fact.reviewable_at,
             reasons=fact.reasons,
             principal=event.header.said.principal,
             subject=fact.subject,

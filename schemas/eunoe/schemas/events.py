@@ -230,12 +230,13 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
     ``unnamed``: those of ``conflicts_with`` that the author is not cleared for: its outcome does not name them.
     ``claim_changed``: its author corrected a record of their own and made another claim of it. ``withdrawn``: the
     records that were built on the one that gave way. ``about``: everybody it concerns besides its subject; those whom
-    the records in ``draft.derived_from`` concern are among them.
+    the records in ``draft.derived_from`` concern are among them. ``owner``: whose its author was.
     """
 
     draft: Draft
     about: tuple[SubjectRef, ...] = ()
     incarnation: int
+    owner: str = ""
     trust: Trust
     confirmation: Confirmation
     content_hash: bytes
@@ -253,13 +254,14 @@ class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
     """A new record that no reader sees until a person promotes it. ``supersedes`` names what it would replace then.
 
     Nobody may promote it before ``reviewable_at``, the end of its waiting period. ``policy_influence``: it would
-    change rules, permissions or routing. ``conflicts_with``: the active records that say otherwise; ``unnamed``: as in
-    `MemoryAccepted`.
+    change rules, permissions or routing. ``conflicts_with``: the active records that say otherwise; ``unnamed`` and
+    ``owner`` as in `MemoryAccepted`.
     """
 
     draft: Draft
     about: tuple[SubjectRef, ...] = ()
     incarnation: int
+    owner: str = ""
     trust: Trust
     confirmation: Confirmation
     content_hash: bytes
@@ -312,6 +314,7 @@ class MemoryRetracted(Struct, frozen=True, kw_only=True, gc=False):
 class MemorySuspended(Struct, frozen=True, kw_only=True, gc=False):
     """It was in use, and waits for a person again: no reader sees it until it is promoted. ``reasons``: codes.
 
+    ``reviewable_at`` as in `MemoryQuarantined`.
     ``subject`` and all that follows are the record's own: whoever keeps only what waits knows nothing of it.
     """
 
@@ -323,6 +326,7 @@ class MemorySuspended(Struct, frozen=True, kw_only=True, gc=False):
     about: tuple[SubjectRef, ...] = ()
     claim_ref: bytes | None = None
     expires_at: Millis
+    reviewable_at: Millis = Millis(0)
 
 
 class MemoryExpired(Struct, frozen=True, kw_only=True, gc=False):

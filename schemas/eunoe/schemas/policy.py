@@ -33,6 +33,8 @@ HUMAN_ACTIONS: Final = frozenset(
 """What no service does, whatever it was granted: a model neither lets its own memory into use nor destroys anything,
 and hands out or brings back nobody's memory as a whole."""
 
+BY_POLICY: Final = "policy."
+"""Stands before the code of a reason for which a policy no longer allows what is stored."""
 INFLUENCE: Final = frozenset({"policy_influence", "privilege", "routing"})
 """Classes of findings that never enter into use without a person, whatever a policy says (C16)."""
 

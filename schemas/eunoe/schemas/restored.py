@@ -18,8 +18,8 @@ class Restored(Struct, frozen=True, kw_only=True, gc=False):
     """One fact about a record as another installation's log has it; see the fact that ``what`` names.
 
     ``superseded`` gave way in the same moment, ``contested`` stayed; their versions follow from what is known here.
-    ``supersedes`` and ``conflicts``: of a quarantined record. ``at``, ``by`` and the rest: when it was decided there,
-    who had asked for it, and under which policy.
+    ``supersedes`` and ``conflicts``: of a quarantined record. ``owner``: whose its author was.
+    ``at``, ``by`` and the rest: when it was decided there, who had asked for it, and under which policy.
     """
 
     what: str
@@ -32,6 +32,7 @@ class Restored(Struct, frozen=True, kw_only=True, gc=False):
     conflicts: tuple[MemoryId, ...] = ()
     reasons: tuple[str, ...] = ()
     settled_by: tuple[str, ...] = ()
+    owner: str = ""
     claim_changed: bool = False
     policy_influence: bool = False
     reviewable_at: Millis = Millis(0)

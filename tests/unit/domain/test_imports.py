@@ -11,18 +11,20 @@ from eunoe.schemas.commands import RestoreMemory, SourceRef
 from eunoe.schemas.events import (
     CommandDuplicate,
     ConflictRef,
+    Finding,
     MemoryAccepted,
     MemoryConfirmed,
     MemoryPromoted,
     MemoryQuarantined,
     MemoryRejected,
     MemoryRetracted,
+    MemorySuspended,
     Reason,
 )
 from eunoe.schemas.ids import Bucket, CommandId, EventId, KeyId, LogId, Millis, PrincipalName, SecretId
 from eunoe.schemas.policy import LineageRules
 from eunoe.schemas.restored import Proof, Restored
-from eunoe.schemas.values import Confirmation, Lifecycle, SourceKind, Trust, Writing
+from eunoe.schemas.values import Confirmation, Lifecycle, SourceKind, Trust, Verdict, Writing
 from unit.domain.samples import (
     ACME,
     AGENT,
@@ -122,6 +124,32 @@ def test_a_life_is_restored_step_by_step() -> None:
     assert (mail.lifecycle, mail.version, mail.trust) == (Lifecycle.RETRACTED, 4, Trust.VERIFIED)
     assert (spam.lifecycle, spam.version) == (Lifecycle.REJECTED, 2)
     consistent(scenario)
+
+
+def test_what_would_change_rules_waits_here_whoever_let_it_in_there() -> None:
+    scenario, key = opened()
+    scenario.given(begins("tea", key), proven=True)
+    found = (Finding(detector="rules", rule="routing", verdict=Verdict.QUARANTINE),)
+    scenario.given(begins("rule", key, superseded=(memory("tea"),), owner="them"), proven=True, findings=found)
+    rule = scenario.record(memory("rule"))
+    assert (rule.lifecycle, rule.trust, rule.owner) == (Lifecycle.QUARANTINED, Trust.VERIFIED, "them")
+    assert rule.supersedes == memory("tea")
+    assert scenario.record(memory("tea")).lifecycle is Lifecycle.ACTIVE
+    fact = scenario.events[-1].fact
+    assert isinstance(fact, MemoryQuarantined)
+    assert (fact.policy_influence, fact.reasons, fact.findings) == (True, (Reason.ROUTING,), found)
+    # One that a person there let in after it had waited was looked at already.
+    waited = begins("seen", key, MemoryQuarantined, reasons=("routing",), policy_influence=True)
+    scenario.given(waited, changes("seen", MemoryPromoted, 2), proven=True, findings=found)
+    assert scenario.record(memory("seen")).lifecycle is Lifecycle.ACTIVE
+    consistent(scenario)
+
+
+def test_a_waiting_period_is_restored_as_it_was_also_of_what_was_sent_back() -> None:
+    scenario, key = opened()
+    sent_back = changes("tea", MemorySuspended, 2, reasons=("policy.routing",), reviewable_at=Millis(NOW + 9))
+    scenario.given(begins("tea", key), sent_back, proven=True)
+    assert scenario.record(memory("tea")).reviewable_at == NOW + 9
 
 
 def test_a_conflict_is_restored_with_those_that_are_there() -> None:

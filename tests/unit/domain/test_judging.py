@@ -182,6 +182,23 @@ def test_whoever_shares_an_owner_with_the_author_does_not_judge() -> None:
     told.given(promote("letter"), confirm("guess"), by=REVIEWER)
 
 
+@pytest.mark.parametrize("since", ["left", "moved"])
+def test_nor_does_whoever_shared_one_with_an_author_who_has_left_or_moved(since: str) -> None:
+    owner = POLICY.principals[AGENT].owner
+    kin = replace(POLICY.principals[SECOND_REVIEWER], owner=owner)
+    told = Scenario(policy=replace(POLICY, principals=MappingProxyType({**POLICY.principals, SECOND_REVIEWER: kin})))
+    key = told.key(ALICE, MONTH)
+    told.given(remember(draft("letter", key, source_kind=SourceKind.THIRD_PARTY)))
+    told.given(remember(draft("guess", key, source_kind=SourceKind.INFERRED)))
+    principals = {name: rule for name, rule in told.policy.principals.items() if name != AGENT}
+    if since == "moved":
+        principals[AGENT] = replace(POLICY.principals[AGENT], owner="another team")
+    told.policy = replace(told.policy, principals=MappingProxyType(principals))
+    told.when(promote("letter"), confirm("guess"), by=SECOND_REVIEWER)
+    told.then(Refused(reason=Reason.SAME_OWNER), Refused(reason=Reason.SAME_OWNER))
+    told.given(promote("letter"), confirm("guess"), by=REVIEWER)
+
+
 def test_where_memory_only_observes_the_candidate_is_recorded_and_nothing_is_stored() -> None:
     told = Scenario()
     key = told.key(ALICE, MONTH)

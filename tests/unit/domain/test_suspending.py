@@ -1,14 +1,21 @@
 """A record that is in use is sent back to waiting, and comes back into use only as any other that waits (B38)."""
 
+from dataclasses import replace
+from types import MappingProxyType
+
 import pytest
 
 from eunoe.schemas.events import ConflictRef, MemoryAccepted, MemoryPromoted, MemoryRejected, MemorySuspended, Reason
+from eunoe.schemas.ids import Millis
+from eunoe.schemas.policy import ReviewRules
 from eunoe.schemas.values import Lifecycle, Review, SourceKind, Trust
 from unit.domain.samples import (
     AGENT,
     ALICE,
     IN_A_MONTH,
     MONTH,
+    NOW,
+    POLICY,
     REVIEWER,
     ROBOT_REVIEWER,
     SECOND_REVIEWER,
@@ -30,6 +37,7 @@ SENT_BACK = MemorySuspended(
     subject=ALICE,
     generation=1,
     expires_at=IN_A_MONTH,
+    reviewable_at=NOW,
 )
 
 
@@ -52,6 +60,19 @@ def test_or_it_is_kept_out_for_good() -> None:
     told().given(suspend("used")).when(reject("used", 2)).then(
         MemoryRejected(memory_id=memory("used"), version=3, reason="spam")
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"), [("policy.routing", 7), ("routing", 7), ("seen_twice", 2), ("policy.untrusted_source", 2)]
+)
+def test_it_waits_as_long_as_anything_that_waits_for_that_reason(code: str, waits: int) -> None:
+    review = ReviewRules(waiting=MappingProxyType({"routing": 7}), usual=2)
+    scenario = Scenario(policy=replace(POLICY, review=review))
+    scenario.given(remember(draft("used", scenario.key(ALICE, MONTH))), suspend("used", 1, code))
+    scenario.now = Millis(NOW + waits - 1)
+    scenario.when(promote("used", 2)).then(Refused(reason=Reason.WAITING_PERIOD, current_version=2))
+    scenario.now = Millis(NOW + waits)
+    scenario.given(promote("used", 2))
 
 
 def test_it_takes_a_person_who_may_review_and_signs_and_the_version_they_saw() -> None:
