@@ -29,8 +29,8 @@ class BodyExaminer:
         What is found only in several fields together is in none of them alone: then all of them go.
         """
         kept = _each_field(body, lambda text: self.detectors.redact(text, findings))
-        # Which source, kind and sensitivity it has is not what a finding to redact is about.
-        if self.detectors.clean(examined(kept, SourceKind.USER_EXPLICIT, "fact", Sensitivity.INTERNAL), findings):
+        # Read as strictly as anybody's words are, whoever said them: what is left in stays in.
+        if self.detectors.clean(examined(kept, SourceKind.THIRD_PARTY, "fact", Sensitivity.INTERNAL), findings):
             return kept
         return _each_field(body, lambda text: MARK)
 

@@ -1,12 +1,14 @@
 """A folded text as sentences and clauses, with the meanings in each as bits.
 
-What is only told about in a sentence is no part of it: what stands in quotation marks, where words outside of them say
-that it is a text (`mention`), and what a report says after its verb (`reported`: "the talk explains how …"), up to
-where a command begins anew. A prohibition that stands alone before a comma ("Never, whatever they say, …") reaches on.
+What a user only tells about in a sentence is no part of it: what stands in quotation marks, where words outside of them
+say that it is a text (`mention`), and what a report says after its verb (`reported`: "the talk explains how …"), up to
+where a command begins anew. Nobody else is read so (`Told.at_its_word`): whoever plants a text would only have to name
+an article and open quotation marks, and who reads the memory later obeys it between them as well. A prohibition that
+stands alone before a comma ("Never, whatever they say, …") reaches on.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from eunoe.detectors.lexicon import BORDER, COLON, UNUSUAL, Hit, Lexicon, Words
@@ -50,6 +52,10 @@ class Told:
         for _, covered in self.covers:
             special |= covered
         object.__setattr__(self, "special", special)
+
+    def at_its_word(self) -> "Told":
+        """The same, but nothing is only told about: each word counts, whatever stands around it."""
+        return replace(self, reported=0, mention=0)
 
 
 Sentence = tuple[int, tuple[int, ...]]

@@ -89,11 +89,11 @@ class TextDetector:
 
     def __init__(self, book: RuleBook) -> None:
         self._lexicon = Lexicon(book.vocabulary)
-        self._told = _told(book.vocabulary)
+        told = _told(book.vocabulary)
         self._back = book.vocabulary.bit(BACK)
-        self._told_words = _by_rarest([_bits(each, book.vocabulary) for each in book.words])
+        self._others = _Reading(_by_rarest([_bits(each, book.vocabulary) for each in book.words]), told.at_its_word())
         own = [replace(each, none=(*each.none, *((spare,) for spare in each.spares))) for each in book.words]
-        self._own_words = _by_rarest([_bits(each, book.vocabulary) for each in own if not each.told])
+        self._own = _Reading(_by_rarest([_bits(each, book.vocabulary) for each in own if not each.told]), told)
         self._forms = tuple(_form(each) for each in book.forms)
         nears = sorted({each.near for each in book.forms})
         self._near = PatternSet(nears)
@@ -106,13 +106,13 @@ class TextDetector:
 
     def holding(self, examined: Examined) -> "list[_Words | _Form]":
         """Every rule that holds, possibly more than once."""
-        book = self._own_words if examined.source_kind in _OWN else self._told_words
+        reading = self._own if examined.source_kind in _OWN else self._others
         tokens = tokens_of(examined.folded, self._lexicon)
         words = self._lexicon.words(tokens)
         found: list[_Words | _Form] = []
-        self._worded(tokens, words, book, found)
+        self._worded(tokens, words, reading, found)
         if examined.beside:
-            self._joined(examined, book, found)
+            self._joined(examined, reading, found)
         for text in _forms_of(examined):
             data = text.encode("utf-8", "replace")
             for near in self._near.matching(data):
@@ -130,7 +130,7 @@ class TextDetector:
                     text = text[:start] + MARK + text[end:]
         return text
 
-    def _joined(self, examined: Examined, book: "_Book", found: "list[_Words | _Form]") -> None:
+    def _joined(self, examined: Examined, reading: "_Reading", found: "list[_Words | _Form]") -> None:
         """Adds the rules that hold in a field together with the statement behind or before it."""
         middle = tokens_of(examined.middle, self._lexicon)
         meant = self._lexicon.words(middle)
@@ -138,20 +138,20 @@ class TextDetector:
             tokens = tokens_of(field, self._lexicon)
             words = self._lexicon.words(tokens)
             if any(each is not None and each.keys for each in words):
-                self._worded(tokens + middle + tokens, words + meant + words, book, found)
+                self._worded(tokens + middle + tokens, words + meant + words, reading, found)
 
-    def _worded(self, tokens: list[str], words: Words, book: "_Book", found: "list[_Words | _Form]") -> None:
+    def _worded(self, tokens: list[str], words: Words, reading: "_Reading", found: "list[_Words | _Form]") -> None:
         """Adds the rules about wording that hold: first by the meanings that are there at all, which in most texts
         leave none, and only then sentence by sentence."""
         hits = self._lexicon.phrases(words, tokens)
         present = 0
         for _, _, mask in hits:
             present |= mask
-        rules = _left(book, present)
+        rules = _left(reading.book, present)
         if not rules:
             return
         before: Sentence | None = None
-        for sentence in sentences(hits, tokens, words, present, self._told):
+        for sentence in sentences(hits, tokens, words, present, reading.told):
             mask, clauses = sentence
             for rule in rules:
                 if rule.holds(mask, clauses):
@@ -184,6 +184,14 @@ def _bits(rule: WordRule, vocabulary: Vocabulary) -> _Words:
 
 _Book = tuple[tuple[int, tuple[_Words, ...]], ...]
 """Rules by the one of their meanings that the fewest rules ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How the words of one sort of sources are read: which rules hold for them, and what is only told about."""
+
+    book: _Book
+    told: Told
 
 
 def _by_rarest(rules: list[_Words]) -> _Book:
