@@ -1,6 +1,8 @@
 """The table of permissions on a broker with an authorizer: what a role may not do is refused, what it may is done."""
 
+import asyncio
 import json
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -10,6 +12,7 @@ from typing import Any, Final
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     TopicAuthorizationFailedError,
@@ -90,12 +93,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Settings
 
 @pytest.fixture
 async def applied(guarded: tuple[Settings, str]) -> tuple[Settings, str]:
-    await apply(guarded[0])
+    await apply(*guarded)
     return guarded
 
 
-async def apply(settings: Settings) -> None:
-    """Topics, genesis and every grant of the table. Repeat-safe."""
+async def apply(settings: Settings, address: str) -> None:
+    """Topics, genesis and every grant of the table. Repeat-safe. Returns once the broker goes by the last of them: the
+    controller's answer is before that, and who was refused a topic asks again only when its metadata is renewed."""
     async with topic_admin(settings.kafka) as admin:
         await apply_topics(admin, settings.topics, 1, 1, settings.topic_specs)
     await open_installation(settings.kafka, settings.topics)
@@ -109,6 +113,30 @@ async def apply(settings: Settings) -> None:
             await client._send_to_controller(request)
     finally:
         await client.close()
+    last = [*grants(settings)][-1]
+    assert (last.agent, last.act, last.kind) == (Agent.OPERATOR, Act.DESCRIBE_CONFIGS, Kind.TOPIC)
+    await until(lambda: may_describe(settings, address, last.name))
+
+
+async def may_describe(settings: Settings, address: str, topic: str) -> bool:
+    """Whether the operator is told the configuration of the topic."""
+    client = AIOKafkaAdminClient(**login(settings, address, Agent.OPERATOR))
+    await client.start()
+    try:
+        (answer,) = await client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+    finally:
+        await client.close()
+    return bool(answer.resources[0][0] == 0)
+
+
+@asynccontextmanager
+async def within(seconds: float, doing: str) -> AsyncIterator[None]:
+    """What does not come is named, before the limit of the whole test says nothing."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as late:
+        raise AssertionError(f"{doing}: not within {seconds:g} s: {late}") from late
 
 
 @dataclass
@@ -239,6 +267,14 @@ WRITTEN: Final[dict[str, Any]] = {
 ASKED: Final[dict[str, Any]] = {"tenant": "acme", "agent": "bot", "purpose": "support", "subject": "anna"}
 
 
+WORKERS: Final = {
+    Role.PROJECT: Agent.PROJECTOR,
+    Role.DECIDE: Agent.DECIDER,
+    Role.SHRED: Agent.SHREDDER,
+    Role.ATTEST: Agent.ATTESTER,
+}
+
+
 async def test_a_whole_installation_works_with_a_user_for_each_role(
     guarded: tuple[Settings, str],
     redis_url: str,
@@ -248,44 +284,49 @@ async def test_a_whole_installation_works_with_a_user_for_each_role(
 ) -> None:
     """Every worker role, a writer, a searcher and an operator, each logged in as itself and allowed no more."""
     open_to_all, address = guarded
-    bare = replace(open_to_all, redis=redis_url, prefix="whole-")
-    await apply(bare)
-    await redis_users.apply(bare)
-    installation = await open_installation(bare.brokers, bare.topics)
-    settings = replace(await apply_development(bare, installation, tmp_path), principal=PrincipalName(AGENT))
-    roles = {
-        Role.PROJECT: Agent.PROJECTOR,
-        Role.DECIDE: Agent.DECIDER,
-        Role.SHRED: Agent.SHREDDER,
-        Role.ATTEST: Agent.ATTESTER,
-    }
+    bare = replace(open_to_all, redis=redis_url, prefix=f"whole-{secrets.token_hex(4)}-")  # also where it is run again
+    async with within(60, "topics and users"):
+        await apply(bare, address)
+        await redis_users.apply(bare)
+        installation = await open_installation(bare.brokers, bare.topics)
+        settings = replace(await apply_development(bare, installation, tmp_path), principal=PrincipalName(AGENT))
     async with AsyncExitStack() as running:
-        for role, agent in roles.items():
-            mine = as_agent(settings, address, agent)
-            worker = await running.enter_async_context(running_services(mine, frozenset({role})))
-            await worker.ready()
-        async with Memory.connect(as_agent(settings, address, Agent.CLIENT)) as memory:
-            outcome = await memory.remember("Prefers delivery after 18:00.", **WRITTEN)
-            assert (outcome.kind, outcome.reason) == ("MemoryAccepted", None)
-            found = await memory.search("delivery", **ASKED, after=outcome.token)
-            assert [each.statement for each in found.records] == ["Prefers delivery after 18:00."]
-            writer = memory.reading.tracer.writer
-            assert writer is not None
-            assert await writer.flushed(10.0), "traces are written, too"
-        async with Memory.connect(as_agent(settings, address, Agent.PRODUCER)) as memory:
-            assert (await memory.remember("Lives in Oslo.", **WRITTEN)).kind == outcome.kind
-        async with Memory.connect(as_agent(settings, address, Agent.READER)) as memory:
-            found = await memory.search("delivery", **ASKED)
-            assert [each.statement for each in found.records] == ["Prefers delivery after 18:00."]
-            with pytest.raises(NotSent, match="Authorization"):
-                await memory.remember("Likes tea.", **WRITTEN)
-        await forgotten(as_agent(settings, address, Agent.OFFICER))
-        async with measuring_lag(as_agent(settings, address, Agent.OPERATOR)) as meter:
+        for role, agent in WORKERS.items():
+            async with within(60, f"a worker with the role {role}"):
+                mine = as_agent(settings, address, agent)
+                worker = await running.enter_async_context(running_services(mine, frozenset({role})))
+                await worker.ready(50.0)
+        async with within(60, "clients"):
+            await remembered_and_found(settings, address)
+        async with within(70, "forgetting and its proof"):
+            await forgotten(as_agent(settings, address, Agent.OFFICER))
+        async with within(30, "measuring lag"), measuring_lag(as_agent(settings, address, Agent.OPERATOR)) as meter:
             assert await meter.measure()
-        await rebuilt(as_agent(settings, address, Agent.OPERATOR))
+        async with within(60, "rebuilding a read model"):
+            await rebuilt(as_agent(settings, address, Agent.OPERATOR))
         assert await redis_users.refused() == [], "what the work needs, the users may"
-        await only_what_is_theirs(installation, lambda agent: as_agent(settings, address, agent).redis)
+        async with within(30, "asking Redis"):
+            await only_what_is_theirs(installation, lambda agent: as_agent(settings, address, agent).redis)
     assert "-secret" not in caplog.text
+
+
+async def remembered_and_found(settings: Settings, address: str) -> None:
+    """By who does both, by who only writes and by who only searches."""
+    async with Memory.connect(as_agent(settings, address, Agent.CLIENT)) as memory:
+        outcome = await memory.remember("Prefers delivery after 18:00.", **WRITTEN)
+        assert (outcome.kind, outcome.reason) == ("MemoryAccepted", None)
+        found = await memory.search("delivery", **ASKED, after=outcome.token)
+        assert [each.statement for each in found.records] == ["Prefers delivery after 18:00."]
+        writer = memory.reading.tracer.writer
+        assert writer is not None
+        assert await writer.flushed(10.0), "traces are written, too"
+    async with Memory.connect(as_agent(settings, address, Agent.PRODUCER)) as memory:
+        assert (await memory.remember("Lives in Oslo.", **WRITTEN)).kind == outcome.kind
+    async with Memory.connect(as_agent(settings, address, Agent.READER)) as memory:
+        found = await memory.search("delivery", **ASKED)
+        assert [each.statement for each in found.records] == ["Prefers delivery after 18:00."]
+        with pytest.raises(NotSent, match="Authorization"):
+            await memory.remember("Likes tea.", **WRITTEN)
 
 
 async def forgotten(settings: Settings) -> None:
