@@ -78,6 +78,11 @@ def tenant_of(live: LiveKeys) -> TenantKeys:
 
 @pytest.fixture
 def partition() -> Partition:
+    return partition_of(5)
+
+
+def partition_of(data_keys: int) -> Partition:
+    """A tenant key, and data keys of one person under it."""
     found = Partition()
     base = {"incarnation": 1, "created_at": Millis(1)}
     tenant = KeyMeta(key_id=KeyId("tenant"), kind=KeyKind.TENANT, tenant=ACME, **base)  # type: ignore[arg-type]
@@ -85,14 +90,14 @@ def partition() -> Partition:
     keys = open_key(LOG, wrapped, plain)
     assert isinstance(keys, TenantKeys)
     found.log.append((KeyId("tenant"), to_record(LOG, wrapped)))
-    for number in range(5):
+    for number in range(data_keys):
         meta = KeyMeta(
             key_id=KeyId(f"data-{number}"),
             kind=KeyKind.DATA,
             tenant=ACME,
             subject=ANNA,
             generation=1,
-            bucket=Bucket(f"2027-0{number + 1}"),
+            bucket=Bucket(f"2027-0{number % 9 + 1}"),
             incarnation=1,
             created_at=Millis(1),
         )
@@ -123,6 +128,27 @@ async def test_everything_is_wrapped_anew_once_and_a_second_look_writes_nothing(
     length = len(partition.log)
     assert await rewrapper(partition).step() == 0
     assert len(partition.log) == length
+
+
+async def looks_at_keys(data_keys: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a key is asked for the KEK behind it until all are wrapped anew, 20 in a transaction."""
+    looks = 0
+
+    def counted(wrapped_by: str) -> str:
+        nonlocal looks
+        looks += 1
+        return kek_behind(wrapped_by)
+
+    monkeypatch.setattr(rewrapping, "AT_ONCE", 20)
+    monkeypatch.setattr(rewrapping, "kek_behind", counted)
+    assert await rewrapper(partition_of(data_keys)).step() == data_keys + 1
+    return looks
+
+
+async def test_twice_as_many_keys_take_twice_the_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = [await looks_at_keys(each, monkeypatch) for each in (200, 400)]
+    assert few <= 3 * 201, "once for tenants, once for the others, once as it is written"
+    assert many <= 2.02 * few
 
 
 @pytest.mark.parametrize("written", [False, True])

@@ -10,7 +10,7 @@ half, and what the first one wrapped would be lost.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -84,24 +84,33 @@ class Rewrapper:
     _tenants: dict[KeyId, tuple[bytes, TenantKeys]] = field(default_factory=dict)
 
     async def step(self) -> int:
-        """Wrap anew what is under another KEK than the one that wraps. Returns how many were."""
+        """Wrap anew what is under another KEK than the one that wraps. Returns how many were.
+
+        All keys are looked through once for the tenants' and once for the others, whatever there is to do; what comes
+        meanwhile is found by the next look.
+        """
         await self.live.catch_up()
         await self._destroy_again()
         done = 0
         for tenants in (True, False):
-            while wanted := self._behind(tenants):
-                async with self.writing:
-                    await self.live.catch_up()  # with what was destroyed since it was listed
-                    keys = [self.live.keys[each] for each in wanted if each in self.live.keys]
-                    fresh = [to_record(self.log_id, self._renewed(from_record(each))) for each in keys]
-                    for record, offset in zip(fresh, await self._write(fresh), strict=True):
-                        self.live.written(record, offset)
-                done += len(fresh)
+            wanted = self._behind(tenants)
+            for first in range(0, len(wanted), AT_ONCE):
+                done += await self._wrap_anew(wanted[first : first + AT_ONCE])
                 heed_cancellation()
         if done:
             log.info("%d keys wrapped anew under %s", done, self.ring.kek_id)
             self.meter.add(KEYS_REWRAPPED, amount=done)
         return done
+
+    async def _wrap_anew(self, wanted: Sequence[KeyId]) -> int:
+        async with self.writing:
+            await self.live.catch_up()  # with what was destroyed since it was listed
+            listed = {each: self.live.keys[each] for each in wanted if each in self.live.keys}
+            keys = behind(listed, self.ring.kek_id, self.live.keys)
+            fresh = [to_record(self.log_id, self._renewed(from_record(each))) for each in keys]
+            for record, offset in zip(fresh, await self._write(fresh), strict=True):
+                self.live.written(record, offset)
+        return len(fresh)
 
     async def _destroy_again(self) -> None:
         """Keys that a value came back for: their tombstones were sent by a process that had lost the partition."""
@@ -116,7 +125,7 @@ class Rewrapper:
 
     def _behind(self, tenants: bool) -> list[KeyId]:
         found = [each for each in behind(self.live.keys, self.ring.kek_id) if (each.kind in KEK_WRAPPED) is tenants]
-        return [each.key_id for each in found[:AT_ONCE]]
+        return [each.key_id for each in found]
 
     def _renewed(self, key: WrappedKey) -> WrappedKey:
         kek = KekWrapper(self.ring.with_retired())
@@ -143,13 +152,19 @@ def tenant_key_of(wrapped_by: str) -> KeyId:
     return KeyId(wrapped_by.rpartition("/")[0])
 
 
-def behind(keys: dict[KeyId, KeyRecord], kek_id: str) -> Iterable[KeyRecord]:
-    """Those under another KEK. One whose tenant key is destroyed opens nowhere any more, and is left alone."""
+def behind(
+    keys: Mapping[KeyId, KeyRecord], kek_id: str, living: Mapping[KeyId, KeyRecord] | None = None
+) -> Sequence[KeyRecord]:
+    """Those under another KEK. One whose tenant key is destroyed opens nowhere any more, and is left alone.
+
+    ``living``: all that live in the partition, where ``keys`` are only some of them.
+    """
+    all_keys = keys if living is None else living
     return [
         each
         for each in keys.values()
         if kek_behind(each.wrapped_by) != kek_id
-        and (each.kind in KEK_WRAPPED or tenant_key_of(each.wrapped_by) in keys)
+        and (each.kind in KEK_WRAPPED or tenant_key_of(each.wrapped_by) in all_keys)
     ]
 
 
