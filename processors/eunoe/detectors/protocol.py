@@ -7,7 +7,8 @@ from urllib.parse import unquote_plus
 
 from msgspec import Struct
 
-from eunoe.detectors.folding import fold, hidden
+from eunoe.detectors.folding import fold
+from eunoe.detectors.hiding import hidden
 from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.values import Sensitivity, SourceKind
 

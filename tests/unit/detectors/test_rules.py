@@ -72,7 +72,41 @@ def in_base64(text: str) -> str:
     return f"The reference is {base64.b64encode(text.encode()).decode()} for this case."
 
 
-@pytest.mark.parametrize("disguise", [full_width, lookalike, zero_width, bold, in_base64])
+def in_wide_base64(text: str) -> str:
+    return f"The reference is {base64.b64encode(text.encode('utf-16')).decode()} for this case."
+
+
+def in_hexadecimal(text: str) -> str:
+    return f"Reference {text.encode().hex()}."
+
+
+def as_entities(text: str) -> str:
+    return "".join(f"&#{ord(each)};" for each in text)
+
+
+def as_escapes(text: str) -> str:
+    return "".join(f"\\u{ord(each):04x}" for each in text)
+
+
+def percent_encoded(text: str) -> str:
+    return "https://a.example/?q=" + "".join(f"%{ord(each):02X}" for each in text)
+
+
+DISGUISES = [
+    full_width,
+    lookalike,
+    zero_width,
+    bold,
+    in_base64,
+    in_wide_base64,
+    in_hexadecimal,
+    as_entities,
+    as_escapes,
+    percent_encoded,
+]
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
 @pytest.mark.parametrize("rule_class", PLAIN)
 def test_a_disguise_changes_nothing(rule_class: str, disguise: Callable[[str], str]) -> None:
     assert rule_class in classes(PLAIN[rule_class])
