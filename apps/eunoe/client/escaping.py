@@ -5,13 +5,15 @@ gets the text back. What no reader sees (bidirectional controls, tags, zero-widt
 selectors) is taken out, for it can only hide something.
 
 Marks are looked for behind compatibility forms (full-width, mathematical letters) and behind letters of other alphabets
-that look Latin. The text itself keeps its letters.
+that look Latin. The text itself keeps its letters. Which words name who speaks, in which language: `roles.toml`.
 """
 
 import json
 import re
 import unicodedata
 from typing import Final
+
+from eunoe.client.roles import begins_with_role, ends_with_role, folded, names_role
 
 FENCE_NAME: Final = "eunoe-memory"
 """Begins the name of every fence. As such it is never in a field."""
@@ -27,68 +29,32 @@ _INVISIBLE: Final = re.compile(
     # Fillers, variation selectors and what else is drawn as nothing without being a format character.
     "|[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
-_LOOKALIKES: Final = {
-    ord(foreign): latin
-    for latin, foreigners in {
-        "a": "аαɑ",
-        "b": "вЬ",
-        "c": "сϲ",
-        "d": "ԁ",
-        "e": "еεҽ",
-        "g": "ɡց",
-        "h": "һհн",
-        "i": "іιıɩ",
-        "l": "ӏⅼ",
-        "m": "м",
-        "n": "ոηп",
-        "o": "оοօ",
-        "p": "рρ",
-        "r": "гᴦ",
-        "s": "ѕꜱ",
-        "t": "тτ",
-        "u": "υսц",
-        "v": "ѵν",
-        "x": "хχ",
-        "y": "уγү",
-        ":": "ː˸։׃܃܄∶꞉",
-        "<": "‹〈⟨❮ᐸ",
-        ">": "›〉⟩❯ᐳ",
-        "|": "ǀ∣❘│",
-    }.items()
-    for foreign in foreigners
-}
-_OTHER_ROLES: Final = (
-    "система|ассистент|помощник|пользователь|человек|разработчик|инструмент"
-    "|系统|系統|助手|助理|用户|用戶|开发者|工具|システム|アシスタント|ユーザー|開発者|ツール"
-    "|(?:ال)?نظام|(?:ال)?مساعد|(?:ال)?مستخدم|(?:ال)?مطور"
-    "|sistema|système|asistente|assistente?|usuari[oa]|usuário|utilisateur|benutzer|nutzer"
-).translate(_LOOKALIKES)
-"""Who speaks, in the other languages; looked for in a folded text, so folded as well."""
-_ROLES: Final = (
-    "system|assistant|user|human|developer|tool|function|model|ai|ipython|observation|instructions?|prompt|"
-    + _OTHER_ROLES
-)
 _MARKS: Final = re.compile(
-    rf"""
+    r"""
       (?P<angle>[<>])                                         # tags, and the ends of chat tokens
     | (?P<bar>(?<=<)\||\|(?=>))                               # <|im_start|>
-    | (?<![a-z0-9_])(?:{_ROLES})[\s*_"']*(?P<colon>:)         # somebody speaks, however it is set off
-    | (?P<bracket>\[)(?=/?\s*(?:[a-z]+_[a-z_]+|inst|sys|{_ROLES})\s*\])  # [INST], [TOOL_CALLS], [system]
-    | (?P<heading>\#)(?=\#{{0,6}}[\s*_]{{0,8}}(?:{_ROLES})\b)             # a heading that names a role
-    | (?P<code>[`~])(?=(?P=code){{2}})                        # code fences
-    | (?<=eunoe)(?P<name>[^a-z0-9])(?=[^a-z0-9]{{0,2}}memory)  # our own fence
+    | (?P<colon>:)                                            # behind a role, somebody speaks
+    | (?P<bracket>\[)(?=/?\s{0,4}(?P<inside>[^\[\]]{1,60})\])  # [INST], [TOOL_CALLS], [system]
+    | (?P<heading>\#)(?=\#{0,6}[\s*_]{0,8}(?P<title>[^\n\#]{1,40}))  # a heading that names a role
+    | (?P<code>[`~])(?=(?P=code){2})                          # code fences
+    | (?<=eunoe)(?P<name>[^a-z0-9])(?=[^a-z0-9]{0,2}memory)    # our own fence
     """,
     re.VERBOSE,
 )
+_SPECIAL: Final = re.compile(r"[a-z]+_[a-z_]+|inst|sys")
+"""What chat templates put in square brackets besides roles."""
 
 
 def escaped(text: str) -> str:
     """``text`` between the quotes of a JSON string: on one line, without marks, without what is not seen."""
     clean = visible(text)
+    read = folded(clean)
     written: list[str] = []
     end = 0
-    for mark in _MARKS.finditer(folded(clean)):
-        at = mark.start(mark.lastgroup or 0)
+    for mark in _MARKS.finditer(read.text):
+        at = read.places[mark.start()]
+        if at < end or not _works(mark, read.text):
+            continue
         written += (json.dumps(clean[end:at], ensure_ascii=False)[1:-1], _escape(clean[at]))
         end = at + 1
     written.append(json.dumps(clean[end:], ensure_ascii=False)[1:-1])
@@ -103,9 +69,13 @@ def visible(text: str) -> str:
     return "".join(filter(None, map(_shown, _INVISIBLE.sub("", lines))))
 
 
-def folded(text: str) -> str:
-    """A text of the same length to look for marks in: small Latin letters where one reads Latin letters."""
-    return "".join(map(_fold, text)).translate(_LOOKALIKES)
+def _works(mark: re.Match[str], text: str) -> bool:
+    """Whether what looks like a mark is one: a colon only behind a role, a bracket and a heading only with one."""
+    if mark["colon"]:
+        return ends_with_role(text, mark.start())
+    if mark["bracket"]:
+        return _SPECIAL.fullmatch(mark["inside"].strip()) is not None or names_role(mark["inside"])
+    return not mark["heading"] or begins_with_role(mark["title"])
 
 
 def _shown(char: str) -> str:
@@ -115,15 +85,6 @@ def _shown(char: str) -> str:
     if category in _SPACES:
         return " "
     return "" if category in _UNSEEN else char
-
-
-def _fold(char: str) -> str:
-    """One character for one: what would become several stays as it is, so that places stay the same."""
-    if char.isascii():
-        return char.lower()
-    plain = unicodedata.normalize("NFKC", char)
-    small = plain.lower() if len(plain) == 1 else char
-    return small if len(small) == 1 else char
 
 
 def _escape(char: str) -> str:

@@ -60,8 +60,10 @@ _PUNCTUATION: Final = str.maketrans(
         "ⅼ": "l",
     }
     | dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋᴌᴍɴᴏᴘǫʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnopqrstuvwyz", strict=True))
+    | str.maketrans("ᎪᏴᏟᎠᎬᏀᎻᎥᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᎽᏃ", "abcdeghijklmprstvwyz")
+    | str.maketrans("ꓐꓑꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ", "bpdtgkjczfmnlsrvhwxyaeiou")
 )
-"""Punctuation, and letters that compatibility forms do not cover: small capitals and their like."""
+"""Punctuation, and letters that compatibility forms do not cover: small capitals, and what Cherokee and Lisu have."""
 _ODD: Final = re.compile("[^\x00-\x7f\u0430-\u045f\u0621-\u064a\u3040-\u30ff\u4e00-\u9fff]")
 _SPACED: Final = re.compile(r"(?<!\w)[^\W\d_](?:([ .*·-])[^\W\d_])(?:\1[^\W\d_]){2,}(?!\w)")
 _MEAN_WORD: Final = 5

@@ -1,0 +1,144 @@
+"""Words that name who speaks, in any language: `roles.toml`. Folded, as the text is in which they are looked for."""
+
+import re
+import tomllib
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Final
+
+_LOOKALIKES: Final = {
+    ord(foreign): latin
+    for latin, foreigners in {
+        "a": "аαɑ",
+        "b": "вЬ",
+        "c": "сϲ",
+        "d": "ԁ",
+        "e": "еεҽ",
+        "g": "ɡց",
+        "h": "һհн",
+        "i": "іιıɩ",
+        "l": "ӏⅼ",
+        "m": "м",
+        "n": "ոηп",
+        "o": "оοօ",
+        "p": "рρ",
+        "r": "гᴦ",
+        "s": "ѕꜱ",
+        "t": "тτ",
+        "u": "υսц",
+        "v": "ѵν",
+        "x": "хχ",
+        "y": "уγү",
+        ":": "ː˸։׃܃܄∶꞉፡᠄",
+        "<": "‹〈⟨❮ᐸ",
+        ">": "›〉⟩❯ᐳ",
+        "|": "ǀ∣❘│",
+        "(": "（「『",
+        ")": "）」』",
+        "[": "【〔〖",
+        "]": "】〕〗",
+    }.items()
+    for foreign in foreigners
+} | str.maketrans(
+    # Cherokee and Lisu have capitals that are Latin ones to the eye.
+    "ᎪᏴᏟᎠᎬᏀᎻᎥᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᎽᏃꓐꓑꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ",
+    "abcdeghijklmprstvwyzbpdtgkjczfmnlsrvhwxyaeiou",
+)
+_WORD: Final = re.compile(r"[^\W_]+")
+_SET_OFF: Final = " \t\n*_\"'`~“”‘’«»"
+"""What may stand between a role and its colon: space, emphasis, quotation marks."""
+_OPENED_BY: Final = {")": "(", "]": "["}
+_BRACKETED: Final = 60
+"""Characters of what stands in brackets behind a role, at most: "system (administrator of the platform):"."""
+_LOOKED_BACK: Final = 48
+_MOST_WORDS: Final = 5
+_LONGEST: Final = 16
+"""Letters of a role at the end of a word, Hangul taken apart."""
+_TATWEEL: Final = "\u0640"
+_NO_SPACES: Final = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff]")
+"""Thai, Lao, Hangul as its letters, kana and Han: there a role may stand at the end of a word with something before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Small letters as one reads them, without accents; ``places``: where in the text each comes from."""
+
+    text: str
+    places: tuple[int, ...]
+
+
+def folded(text: str) -> Folded:
+    """Compatibility forms and accents gone, small Latin letters where one reads Latin letters. Linear."""
+    if text.isascii():
+        return Folded(text.lower(), tuple(range(len(text))))
+    letters: list[str] = []
+    places: list[int] = []
+    for at, char in enumerate(text):
+        plain = _fold(char)
+        letters.append(plain)
+        places += [at] * len(plain)
+    return Folded("".join(letters), tuple(places))
+
+
+def names_role(text: str) -> bool:
+    """Whether a folded text is the name of a role, with what may be joined to it and behind it in brackets."""
+    words = _WORD.findall(text.partition("(")[0])
+    return len(words) <= _MOST_WORDS and _is_role(words)
+
+
+def begins_with_role(text: str) -> bool:
+    """Whether the first words of a folded text name a role."""
+    words = _WORD.findall(text)[:_MOST_WORDS]
+    return any(_is_role(words[:end]) for end in range(1, len(words) + 1))
+
+
+def ends_with_role(text: str, end: int) -> bool:
+    """Whether a role is named right before ``end`` of a folded text, however it is set off."""
+    end = _without(text, end)
+    if end and text[end - 1] in _OPENED_BY:
+        began = text.rfind(_OPENED_BY[text[end - 1]], max(0, end - _BRACKETED), end)
+        end = _without(text, began) if began >= 0 else end
+    words = _WORD.findall(text[max(0, end - _LOOKED_BACK) : end].rpartition("\n")[2])[-_MOST_WORDS:]
+    return any(_is_role(words[first:]) for first in range(len(words))) or bool(words and _ends_as_role(words[-1]))
+
+
+def _without(text: str, end: int) -> int:
+    while end and text[end - 1] in _SET_OFF:
+        end -= 1
+    return end
+
+
+def _is_role(words: list[str]) -> bool:
+    """Whether they are a role of one word or two, and then only what is joined to one."""
+    roles, tails = _words()
+    for length in (1, 2):
+        if " ".join(words[:length]) in roles and all(each in tails or each.isdecimal() for each in words[length:]):
+            return True
+    return False
+
+
+def _ends_as_role(word: str) -> bool:
+    roles, _ = _words()
+    firsts = range(max(0, len(word) - _LONGEST), len(word))
+    return any(word[first:] in roles for first in firsts if _NO_SPACES.match(word[first]))
+
+
+@cache
+def _words() -> tuple[frozenset[str], frozenset[str]]:
+    """Roles, also with a tail written together with them, and tails."""
+    data = tomllib.loads((resources.files("eunoe.client") / "roles.toml").read_text("utf-8"))
+    roles, tails = (
+        frozenset(" ".join(_WORD.findall(folded(each).text)) for words in data[name].values() for each in words)
+        for name in ("roles", "tails")
+    )
+    return roles | {role + tail for role in roles for tail in tails}, tails
+
+
+@lru_cache(4_096)
+def _fold(char: str) -> str:
+    plain = unicodedata.normalize("NFKD", char).casefold()
+    return "".join(each for each in plain if each != _TATWEEL and unicodedata.category(each)[0] != "M").translate(
+        _LOOKALIKES
+    )
