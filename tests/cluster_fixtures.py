@@ -66,6 +66,7 @@ class Node:
                 "cluster-enabled": "yes",
                 "cluster-port": self.bus,
                 "cluster-node-timeout": 5_000,
+                "cluster-require-full-coverage": "no",  # who is still there answers, however long a test takes
                 "cluster-config-file": "nodes.conf",
             }
         with (self.directory / "log").open("ab") as log:

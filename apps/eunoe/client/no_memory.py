@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 from eunoe.client.gate import NO_POLICY, READS_OFF
 from eunoe.client.room import Busy
 from eunoe.crypto.errors import CryptoWorldError
-from eunoe.readmodels.errors import BeingFilled, NotYet
+from eunoe.readmodels.errors import BeingFilled, BeingMoved, NotYet
 from eunoe.readmodels.recall.errors import ReadRefused, TooStale
 from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.runtime.errors import WorldFault
@@ -59,8 +59,10 @@ async def or_no_memory(read: Awaitable[R], fallback: str | None, timeout: float)
 
 
 def _reason(away: Exception) -> str:
+    if isinstance(away.__cause__, BeingMoved):  # where its keys are, that is all the same
+        return REBUILDING
     match away:
-        case BeingFilled():
+        case BeingFilled() | BeingMoved():
             return REBUILDING
         case TooStale():
             return STALE

@@ -1,4 +1,4 @@
-"""The whole of eunoe on a Redis Cluster: life, a rebuild, and lost data."""
+"""The whole of eunoe on a Redis Cluster: life, a rebuild, lost data, and a slot that moves."""
 
 import asyncio
 import contextlib
@@ -11,15 +11,15 @@ import pytest
 
 from cluster_fixtures import ThreeNodes, off_loop
 from eunoe.client.memory import Memory
+from eunoe.client.no_memory import REBUILDING, NoMemory
 from eunoe.operations.rebuilding import Wishes, rebuilding
+from eunoe.readmodels.errors import BeingMoved
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import Partition, PrincipalName, TenantId
 from eunoe.schemas.outcomes import Outcome
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import RunningServices
-
-pytestmark = pytest.mark.long  # until what redis-py does to a pipeline's connections is mended (ADR 0018)
 
 TENANTS: Final = ("acme", "globex", "initech", "umbrella", "hooli", "stark")
 MODELS: Final = ("keys", "subjects", "outcomes", "history", "recall", "review")
@@ -121,6 +121,62 @@ async def test_a_node_that_lost_its_last_seconds_heals_from_the_log(
     await everywhere(memory, set(range(5)))
     await remember(memory, 1, 5)
     await everywhere(memory, set(range(6)))
+
+
+async def test_a_slot_moves_while_it_is_written_and_read(
+    memory: Memory, settings: Settings, services: RunningServices, redis_cluster: ThreeNodes
+) -> None:
+    await remember(memory, 4)
+    await everywhere(memory, {0, 1, 2, 3})
+    slot = slot_of(services, "acme")
+    moving = [each for each in TENANTS if slot_of(services, each) == slot]
+    resting = [each for each in TENANTS if slot_of(services, each) != slot]
+    answered, refused, over = Counter[str](), Counter[str](), asyncio.Event()
+
+    async def read(tenant: str) -> None:
+        while not over.is_set():
+            try:
+                assert await found(memory, tenant) >= {0, 1, 2, 3}, "never a part of it"
+                answered[tenant] += 1
+            except BeingMoved:
+                refused[tenant] += 1
+            await asyncio.sleep(0)
+
+    async def moved() -> None:
+        move = await off_loop(redis_cluster.begin_move, slot)
+        try:
+            written = asyncio.create_task(remember(memory, 1, 5))  # of people whose keys the client has
+            keys = await off_loop(move.keys)
+            assert keys
+            for key in keys[:60]:
+                await off_loop(move.carry, [key])
+            with pytest.raises(BeingMoved, match="being moved to another Redis node"):
+                await found(memory, "acme")
+            without = await memory.try_search("kettle", tenant="acme", **ASK)
+            assert without == NoMemory(reason=REBUILDING, fallback="answer without memory", retryable=True)
+            rested = {each: answered[each] for each in resting}
+
+            async def others_go_on() -> bool:
+                return all(answered[each] > rested[each] for each in resting)
+
+            await until(others_go_on)
+        finally:
+            await off_loop(move.finish)
+        await written
+        await everywhere(memory, {0, 1, 2, 3, 5})
+
+    async with asyncio.TaskGroup() as group:
+        for tenant in TENANTS:
+            group.create_task(read(tenant))
+        try:
+            await moved()
+        finally:
+            over.set()  # a cancellation may be lost in ``asyncio.wait_for`` of CPython 3.11
+    assert all(refused[each] for each in moving)
+    assert not any(refused[each] for each in resting)
+    async with rebuilding(replace(settings, principal=PrincipalName("dev-officer")), "recall", lambda _: None) as at:
+        report = await at.rebuild(Wishes(switch=False))
+    assert len(report.proofs) == 4, "what was written meanwhile is what the log says"
 
 
 async def settled(services: RunningServices) -> None:

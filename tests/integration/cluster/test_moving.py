@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from cluster_fixtures import ThreeNodes, off_loop
 from eunoe.runtime.redis.cluster import Cluster
@@ -12,8 +13,6 @@ from eunoe.runtime.redis.errors import SlotMoving
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import DIGESTED, Step, Watermark
 from eunoe.schemas.ids import LogId, Partition
-
-pytestmark = pytest.mark.long  # until what redis-py does to a pipeline's connections is mended (ADR 0018)
 
 
 async def test_nothing_is_written_or_answered_while_the_slot_moves(redis_cluster: ThreeNodes) -> None:
@@ -57,3 +56,50 @@ async def _moved(redis: Redis, cluster: ThreeNodes) -> None:
     assert await mark.marks() == before
     await asyncio.gather(*(redis.get(each) for each in names * 20))
     assert await mark.move([Step(20, 21, [("SET", names[0], "2")])]) == 21
+
+
+async def test_a_node_that_is_away_costs_nobody_else_a_connection(redis_cluster: ThreeNodes) -> None:
+    redis = await connect(redis_cluster.url)
+    assert isinstance(redis, Cluster)
+    away = redis_cluster.nodes[1]
+    owners = {f"tried-{each}": redis_cluster.owner(redis.keyslot(f"tried-{each}")) for each in range(40)}
+    theirs = [key for key, owner in owners.items() if owner is away]
+    others = [key for key, owner in owners.items() if owner is not away]
+    answered, over = 0, asyncio.Event()
+
+    async def read(key: str) -> None:
+        nonlocal answered
+        while not over.is_set():
+            pipeline = redis.pipeline(transaction=False)
+            pipeline.execute_command("GET", key)
+            assert await redis.get(key) == await redis.get(key) == (await pipeline.execute())[0] == b"1"
+            answered += 1
+
+    async def fails(key: str) -> None:
+        pipeline = redis.pipeline(transaction=False)
+        pipeline.execute_command("GET", key)
+        with pytest.raises(RedisError):
+            await pipeline.execute()
+        with pytest.raises(RedisError):
+            await redis.get(key)
+
+    try:
+        for key in owners:
+            await redis.set(key, "1")
+        async with asyncio.TaskGroup() as group:
+            for key in others:
+                group.create_task(read(key))
+            try:
+                await asyncio.sleep(0)
+                away.stop()
+                before = answered
+                await asyncio.gather(*map(fails, theirs))
+                assert answered > before
+            finally:
+                over.set()
+        await off_loop(away.start)
+        await off_loop(redis_cluster.settled)
+        assert [await redis.get(key) for key in owners] == [b"1"] * len(owners)
+    finally:
+        over.set()
+        await redis.aclose()
