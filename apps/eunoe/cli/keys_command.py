@@ -70,6 +70,40 @@ def rotate(call: Call, **given: Any) -> None:
     call.show(msgspec.to_builtins(step), lambda: _said(step))
 
 
+@keys.command("try-backup")
+@click.option("--restored-kafka", required=True, metavar="HOST:PORT", help="Where the backup was restored to.")
+@click.option("--restored-prefix", metavar="TEXT", help="What its topics start with.  [default: as in the settings]")
+@click.option(
+    "--key",
+    "key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The copy of the new key that is kept apart.  [default: the one in the settings]",
+)
+@common
+def try_backup(call: Call, restored_kafka: str, restored_prefix: str | None, key: Path | None) -> None:
+    """Try a backup from after the fence with the new key alone, restored to another cluster. Nothing is written there.
+
+    It must hold every key and every fact until the fence, as the live log does; all its keys are unwrapped and the
+    bodies opened. Without it `rotate` destroys nothing. It logs in as the settings say.
+    """
+    step = run(_try_backup(call, restored_kafka, restored_prefix, key))
+    call.show(msgspec.to_builtins(step), lambda: _said(step))
+
+
+async def _try_backup(call: Call, kafka: str, prefix: str | None, key: Path | None) -> "KekRotation":
+    from dataclasses import replace
+
+    from eunoe.crypto.kek import read_key_file
+    from eunoe.operations.key_rotation import RotationWishes, rotating
+
+    settings = call.settings()
+    there = replace(settings, kafka=kafka, prefix=settings.prefix if prefix is None else prefix)
+    async with rotating(settings, RotationWishes(), lambda text: click.echo(text, err=True)) as rotation:
+        ring = rotation.foundation.kek
+        kek = ring.alone(ring.kek_id) if key is None else read_key_file(key)
+        return await rotation.try_backup(there.brokers, there.topics, kek)
+
+
 async def _status(call: Call) -> "KeysInUse":
     from eunoe.operations.keys_in_use import keys_in_use
     from eunoe.worker.foundation import open_foundation
@@ -109,9 +143,10 @@ def _table(found: "KeysInUse") -> "RenderableType":
     for each in sorted({*found.by_kek, *found.index_keys, found.wraps}):
         counts = (found.by_kek.get(each, 0), found.index_keys.get(each, 0))
         in_use.add_row(each, *(f"{count:,}" for count in counts), "wraps" if each == found.wraps else "")
-    who = Table("process", "holds", "wraps with", "memory-control read to")
+    who = Table("process", "on", "holds", "wraps with", "memory-control read to", "last heard of")
     for holder in found.holders:
-        who.add_row(holder.holder, ", ".join(holder.held), holder.wraps, str(holder.control))
+        where, heard = f"{holder.host} ({holder.pid})", f"{holder.silent_ms / 1_000:.0f} s ago"
+        who.add_row(holder.holder, where, ", ".join(holder.held), holder.wraps, str(holder.control), heard)
     rotation = found.rotation
     at = "No rotation yet." if rotation is None else _said(rotation)
     return Group(in_use, who, Text(at))
@@ -119,5 +154,7 @@ def _table(found: "KeysInUse") -> "RenderableType":
 
 def _said(step: "KekRotation") -> str:
     agreed = f"; agreed: {', '.join(each.principal for each in step.approvals)}" if step.approvals else ""
+    tried = step.backup
+    backup = f"; a backup with {tried.keys:,} keys and {tried.facts:,} facts was tried" if tried is not None else ""
     evidence = f"; {step.evidence}: {step.attested}" if step.evidence else ""
-    return f"Rotation of {step.retires} to {step.wraps}: {step.stage}{agreed}{evidence}."
+    return f"Rotation of {step.retires} to {step.wraps}: {step.stage}{backup}{agreed}{evidence}."

@@ -53,6 +53,7 @@ from eunoe.runtime.kek import kek_of
 from eunoe.runtime.metrics import SILENT, Meter
 from eunoe.runtime.principals import secrets_of
 from eunoe.runtime.redis.awaited import awaited_redis
+from eunoe.runtime.redis.connect import user_of
 from eunoe.runtime.settings import SettingProblem, Settings, SettingsError
 from eunoe.runtime.settings_here import settings_here
 from eunoe.schemas.events import SubjectRef
@@ -111,7 +112,9 @@ class Memory:
             follower = await closing.enter_async_context(
                 following_control(settings.brokers, installation, settings.control_signers)
             )
-            await closing.enter_async_context(holding("client", kek, follower, redis, installation, clock))
+            await closing.enter_async_context(
+                holding("client", kek, follower, redis, user_of(settings.redis), installation)
+            )
             source = RedisKeySource(redis, installation)
             keyring = Keyring(installation.log_id, kek, source, clock.now, CacheLimits(age=settings.key_cache_age))
             outcomes = OutcomeReader(redis, installation)

@@ -38,10 +38,19 @@ def destroy_kek(settings: Settings, kek_id: str) -> Destroyed:
         if os.environ.get(name) and read_key_variable(os.environ, name).kek_id == kek_id:
             raise RotationRefused(f"the variable {name} still holds the retired key {kek_id}: unset it first")
     other = settings.kek_other_file
-    if other is not None and _in_file(other) == kek_id:
+    if other is not None and _is_there(other, kek_id):
         _remove(other)
         return Destroyed(OPERATOR_ATTESTS, "the key file was overwritten and removed on the operator's machine")
     return Destroyed(OPERATOR_ATTESTS, "no key file with it is on the operator's machine")
+
+
+def _is_there(path: Path, kek_id: str) -> bool:
+    """Also where an earlier call was killed after it had given the file its other name."""
+    return _in_file(path) == kek_id or (not path.exists() and _going(path).exists())
+
+
+def _going(path: Path) -> Path:
+    return path.with_name(f"{path.name}.going")
 
 
 def _in_file(path: Path) -> str | None:
@@ -58,9 +67,10 @@ def _remove(path: Path) -> None:
 
     Under another name before that: nobody who is given the path finds half a key. Raises `RotationRefused`.
     """
-    going = path.with_name(f"{path.name}.going")
+    going = _going(path)
     try:
-        path.rename(going)
+        if path.exists():
+            path.rename(going)
         with going.open("r+b") as file:
             size = os.fstat(file.fileno()).st_size
             file.write(os.urandom(size))

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +13,9 @@ from eunoe.crypto.hierarchy import KEK_WRAPPED, kek_behind
 from eunoe.processors.shredding.rewrapping import tenant_key_of
 from eunoe.readmodels.recall import keys as recall
 from eunoe.readmodels.recall.index_key import wrapper_in
-from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.holding import Holder, holders
 from eunoe.runtime.installation import Installation
-from eunoe.runtime.live_keys import reading_live_keys
+from eunoe.runtime.live_keys import LiveKeys, reading_live_keys
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.control import KekRotation
 from eunoe.schemas.ids import Offset, Partition
@@ -60,21 +60,34 @@ class KeysInUse:
 
 async def keys_in_use(foundation: Foundation) -> KeysInUse:
     """All of it, as it is now. Raises what Kafka and Redis raise."""
-    installation = foundation.installation
-    numbers = [Partition(each) for each in range(installation.partitions)]
-    partitions = [await _partition(foundation.settings.brokers, installation, each) for each in numbers]
-    return KeysInUse(
-        wraps=foundation.kek.kek_id,
-        rotation=foundation.control.state.rotation,
-        partitions=partitions,
-        index_keys=await index_keys(foundation.redis, installation),
-        holders=await holders(foundation.redis, installation.log_id),
-    )
+    async with reading_keys(foundation) as look:
+        return await look()
 
 
-async def _partition(bootstrap: Bootstrap, installation: Installation, partition: Partition) -> PartitionKeys:
-    async with reading_live_keys(bootstrap, installation, partition) as live:
-        end = await live.catch_up()
+@asynccontextmanager
+async def reading_keys(foundation: Foundation) -> AsyncIterator[Callable[[], Awaitable[KeysInUse]]]:
+    """To be asked again and again: the log is read once, and then what came since."""
+    installation, brokers = foundation.installation, foundation.settings.brokers
+    async with AsyncExitStack() as closing:
+        reading: dict[Partition, LiveKeys] = {}
+        for number in range(installation.partitions):
+            live = reading_live_keys(brokers, installation, Partition(number))
+            reading[Partition(number)] = await closing.enter_async_context(live)
+
+        async def look() -> KeysInUse:
+            return KeysInUse(
+                wraps=foundation.kek.kek_id,
+                rotation=foundation.control.state.rotation,
+                partitions=[await _partition(number, live) for number, live in reading.items()],
+                index_keys=await index_keys(foundation.redis, installation),
+                holders=await holders(foundation.redis, installation.log_id),
+            )
+
+        yield look
+
+
+async def _partition(partition: Partition, live: LiveKeys) -> PartitionKeys:
+    end = await live.catch_up()
     counts: Counter[str] = Counter()
     orphans = 0
     for each in live.keys.values():

@@ -54,12 +54,15 @@ READS: Final = {
 LEDGER_POSITION: Final = "ledger:g*:watermark"
 """How far the deciders are: what write-to-readable lag is measured from. It says nothing about anybody."""
 HOLDERS: Final = "holders:*"
-"""Who holds which key-encryption key: whoever opens keys says so, and a rotation waits for all of them."""
+"""Who holds which key-encryption key: whoever opens keys says so, each user in a list of its own, and a rotation waits
+for all of them. Only an operator strikes others off."""
 _WORKERS: Final = frozenset({Agent.DECIDER, Agent.PROJECTOR, Agent.SHREDDER, Agent.ATTESTER})
 _EVERYBODY: Final = (
     "-@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info "
-    "+hset +hdel +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command"
+    "+hset +hdel +time +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command"
 )
+_LISTING: Final = "(-@all +sadd %W~eunoe:*:{p*}:holders:g*:users)"
+"""A selector of its own: added to, and no more, also by who may write other keys."""
 _WRITER: Final = "+@write -@dangerous -function|delete -function|flush -function|restore +fcall +function|load +info"
 _MORE: Final = {
     Agent.OPERATOR: "+scan +config|get +memory|usage",
@@ -83,16 +86,16 @@ if [ -z "$answers" ] || printf '%s\\n' "$answers" | grep -qvx OK; then
 fi"""
 
 
-def rules(agent: Agent) -> str:
+def rules(settings: Settings, agent: Agent) -> str:
     """What comes after ``ACL SETUSER NAME reset on >PASSWORD``."""
-    return " ".join(("resetchannels", *_keys(agent), _commands(agent)))
+    return " ".join(("resetchannels", *_keys(settings, agent), _commands(agent), _LISTING))
 
 
 def acl_lines(settings: Settings) -> Iterator[str]:
     """One ``ACL SETUSER`` for each agent; the password is a variable of the shell."""
     for agent in Agent:
         password = f">$EUNOE_{agent.upper()}_PASSWORD"
-        yield f"ACL SETUSER {principal_of(settings, agent)} reset on {password} {rules(agent)}"
+        yield f"ACL SETUSER {principal_of(settings, agent)} reset on {password} {rules(settings, agent)}"
 
 
 def users_file(settings: Settings) -> str:
@@ -100,7 +103,7 @@ def users_file(settings: Settings) -> str:
     return "\n".join([_HEADER, *acl_lines(settings), _FOOTER, ""])
 
 
-def _keys(agent: Agent) -> Iterator[str]:
+def _keys(settings: Settings, agent: Agent) -> Iterator[str]:
     for model in WRITES[agent]:
         yield f"%RW~{_pattern(model)}"
     for model in READS[agent]:
@@ -108,7 +111,8 @@ def _keys(agent: Agent) -> Iterator[str]:
             yield f"%R~{_pattern(model)}"
     if agent in _WORKERS and agent is not Agent.DECIDER:
         yield f"%R~eunoe:*:{{p*}}:{LEDGER_POSITION}"
-    yield f"%RW~eunoe:*:{{p*}}:{HOLDERS}"
+    own = HOLDERS if agent is Agent.OPERATOR else f"holders:g*:of:{principal_of(settings, agent)}"
+    yield f"%RW~eunoe:*:{{p*}}:{own}"
     yield f"{'%RW' if agent in _WORKERS else '%R'}~eunoe:installation:*"
     yield "%R~eunoe:is-it-there"
 

@@ -17,7 +17,7 @@ from eunoe.runtime.control import ControlFollower, following_control
 from eunoe.runtime.holding import holding
 from eunoe.runtime.installation import Installation, bind_redis, read_installation
 from eunoe.runtime.kek import kek_of
-from eunoe.runtime.redis.connect import connect
+from eunoe.runtime.redis.connect import connect, user_of
 from eunoe.runtime.settings import Settings
 from eunoe.worker.key_models import KeyModels
 
@@ -65,7 +65,7 @@ async def open_foundation(settings: Settings, name: str = "worker") -> AsyncIter
             following_control(settings.brokers, installation, settings.control_signers)
         )
         clock = SystemClock()
-        await closing.enter_async_context(holding(name, kek, control, redis, installation, clock))
+        await closing.enter_async_context(holding(name, kek, control, redis, user_of(settings.redis), installation))
         yield Foundation(
             settings=settings,
             installation=installation,

@@ -6,7 +6,8 @@ the log shows them. A command about what was forgotten since is passed over and 
 gone; the fact that the log has for it is folded instead, so that what refers to it is judged on the same ground.
 
 That nothing is written follows from what this module is given: consumers without a group, read models through
-`KeySource`, a ledger that is a dict, and no producer.
+`KeySource`, a ledger that is a dict, and no producer. Only that this process holds a key-encryption key is said in
+Redis, as every holder does: a rotation waits for it.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -24,12 +25,14 @@ from eunoe.processors.receiving import Receiver
 from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import SystemClock
+from eunoe.runtime.control import following_control
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import WorldFault
+from eunoe.runtime.holding import holding
 from eunoe.runtime.installation import Installation, check_redis, read_installation
 from eunoe.runtime.kek import kek_of
 from eunoe.runtime.principals import PolicyVerifiers
-from eunoe.runtime.redis.connect import connect
+from eunoe.runtime.redis.connect import connect, user_of
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.events import PartitionOpened
 from eunoe.schemas.ids import Millis, Offset, Partition, TenantId
@@ -134,13 +137,17 @@ class Simulator:
 async def opened_simulator(
     settings: Settings, policy: Policy, tenant: TenantId | None = None
 ) -> AsyncIterator[Simulator]:
-    """Raises what `read_installation`, `connect`, `check_redis` and `kek_of` raise."""
+    """Raises what `read_installation`, `connect`, `check_redis`, `kek_of`, `following_control` and `holding` raise."""
     kek, clock = kek_of(settings), SystemClock()
     async with AsyncExitStack() as closing:
         installation = await read_installation(settings.brokers, settings.topics)
         redis = await connect(settings.redis)
         closing.push_async_callback(redis.aclose)
         await check_redis(redis, installation)
+        with_control = following_control(settings.brokers, installation, settings.control_signers)
+        control = await closing.enter_async_context(with_control)
+        who = user_of(settings.redis)
+        await closing.enter_async_context(holding("simulate", kek, control, redis, who, installation))
         ends = AIOKafkaConsumer(
             **connecting(settings.brokers), isolation_level="read_committed", enable_auto_commit=False
         )

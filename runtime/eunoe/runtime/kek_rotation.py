@@ -35,17 +35,21 @@ def check_step(
         return
     if before is None or before.stage not in _BEFORE[step.stage] or _what(before) != _what(step):
         raise ValueError(f"{step.stage} does not follow {'nothing' if before is None else before.stage}")
-    if len(step.fence) != len(step.receipts):
+    if not len(step.fence) == len(step.log_fence) == len(step.receipts):
         raise ValueError("a fence has one offset for each partition")
-    if before.stage is not RotationStage.WRAPPING and before.fence != step.fence:
+    if before.stage is not RotationStage.WRAPPING and _fence(before) != _fence(step):
         raise ValueError("the fence does not move")
+    if step.backup is not None and step.backup.at < step.fenced_at:
+        raise ValueError("a backup is tried after the fence")
     if step.stage is RotationStage.DESTROYING:
+        if before.backup is None or before.backup != step.backup:
+            raise ValueError("no backup from after the fence was restored and tried")
         check_agreed(step, policy, log_id)
     if step.stage is RotationStage.DESTROYED:
         if not (step.evidence and step.attested):
             raise ValueError("it must name who says that the key is destroyed, and what")
-        if step.approvals != before.approvals:
-            raise ValueError("those who agreed stay the same")
+        if (step.approvals, step.backup) != (before.approvals, before.backup):
+            raise ValueError("those who agreed stay the same, and what they agreed to")
 
 
 def check_agreed(step: KekRotation, policy: Policy | None, log_id: LogId) -> None:
@@ -83,6 +87,10 @@ def _check_begin(before: KekRotation | None, step: KekRotation, destroyed: froze
         raise ValueError(f"the KEK that wraps is {before.wraps}")
     if step.wraps in destroyed:
         raise ValueError("a retired KEK does not come back")
+
+
+def _fence(step: KekRotation) -> tuple[object, ...]:
+    return step.fence, step.log_fence, step.fenced_at
 
 
 def _what(step: KekRotation) -> tuple[object, ...]:

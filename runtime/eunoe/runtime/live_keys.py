@@ -49,6 +49,10 @@ class LiveKeys:
                 heed_cancellation()
         return end
 
+    def before(self, end: Offset) -> dict[KeyId, KeyRecord]:
+        """Those of ``keys`` whose last record lies before ``end``."""
+        return {each: record for each, record in self.keys.items() if self._offsets[each] < end}
+
     def written(self, record: KeyRecord, offset: Offset) -> None:
         """Takes note of a record that was written here, before it can be read."""
         self._take(record.key_id, record, offset)

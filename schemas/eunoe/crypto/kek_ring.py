@@ -73,6 +73,10 @@ class KekRing(Secretive):
         ring._wraps = self._wraps
         return ring
 
+    def alone(self, kek_id: str) -> KeyEncryptionKey:
+        """One of those that are held, without the others. Raises ``WrongKek``."""
+        return self._named(kek_id)
+
     def _named(self, kek_id: str) -> KeyEncryptionKey:
         found = self._held.get(kek_id)
         if found is None:

@@ -74,14 +74,28 @@ class Approval(Struct, frozen=True, kw_only=True):
     said: str = ""
 
 
+class BackupTried(Struct, frozen=True, kw_only=True):
+    """A backup from after the fence was restored elsewhere and opened with the new KEK alone, at ``at``.
+
+    ``keys`` were unwrapped, ``facts`` are those of the live log until the fence, ``bodies`` were opened.
+    """
+
+    at: Millis
+    keys: int = 0
+    facts: int = 0
+    bodies: int = 0
+
+
 class KekRotation(Struct, frozen=True, kw_only=True):
     """``retires`` and ``wraps``: ids of the old KEK and the new one. Tuples of numbers have one for each partition.
 
-    ``receipts``: the last erasure receipt before anything was wrapped anew (0: none). ``fence``: where ``memory-keys``
-    ended when nothing was left under the old one. ``holders``: processes that acknowledged the fence; ``without``:
-    those that were silent, which an operator says are gone. ``index_keys``: of ``recall``, all under the new one.
-    ``evidence`` and ``attested``: who says that the old one is destroyed, and what its provider said. What the people
-    said who agreed is in their `approvals`, under their signatures. ``by`` as in `Switch`.
+    ``receipts``: the last erasure receipt before anything was wrapped anew (0: none). ``fence`` and ``log_fence``:
+    where ``memory-keys`` and ``memory-lifecycle`` ended when nothing was left under the old one. ``backup``:
+    without one that was restored and tried since, nobody can agree to a destruction. ``holders``: processes that
+    acknowledged the fence; ``without``: those that were silent, which an operator says are gone. ``index_keys``: of
+    ``recall``, all under the new one. ``evidence`` and ``attested``: who says that the old one is destroyed, and
+    what its provider said. What the people said who agreed is in their `approvals`, under their signatures. ``by``
+    as in `Switch`.
     """
 
     rotation: str
@@ -90,7 +104,9 @@ class KekRotation(Struct, frozen=True, kw_only=True):
     wraps: str
     receipts: tuple[int, ...]
     fence: tuple[int, ...] = ()
+    log_fence: tuple[int, ...] = ()
     fenced_at: Millis = Millis(0)
+    backup: BackupTried | None = None
     holders: int = 0
     without: tuple[str, ...] = ()
     index_keys: int = 0
@@ -101,13 +117,16 @@ class KekRotation(Struct, frozen=True, kw_only=True):
 
 
 def signed_destruction_bytes(rotation: KekRotation, approval: Approval, log_id: LogId) -> bytes:
-    """What an `Approval` of a destruction covers: this rotation of this installation, which key, and what is said."""
+    """What an `Approval` of a destruction covers: this rotation of this installation, which key, which backup was tried
+    before, and what is said."""
+    backup = rotation.backup
     return canonical(
-        "eunoe/kek-destruction/2",
+        "eunoe/kek-destruction/3",
         log_id,
         rotation.rotation,
         rotation.retires,
         rotation.wraps,
+        None if backup is None else (backup.at, backup.keys, backup.facts, backup.bodies),
         approval.principal,
         approval.at,
         approval.said,

@@ -150,7 +150,7 @@ class RedisUsers:
         for agent in Agent:
             name = principal_of(settings, agent)
             self.made.append(name)
-            given = ("reset", "on", f">{name}-secret", *rules(agent).split())
+            given = ("reset", "on", f">{name}-secret", *rules(settings, agent).split())
             await self.admin.execute_command("ACL", "SETUSER", name, *given)  # type: ignore[no-untyped-call]
         await self.admin.acl_log_reset()
 
@@ -387,6 +387,14 @@ async def only_what_is_theirs(installation: Installation, url: Callable[[Agent],
         (Agent.SHREDDER, writes, "keys"): False,
         (Agent.SHREDDER, writes, "shred"): True,
         (Agent.ATTESTER, writes, "recall"): False,
+        (Agent.CLIENT, "HSET {}:g1:of:eunoe-client name x", "holders"): True,
+        (Agent.CLIENT, "HSET {}:g1:of:eunoe-decider name x", "holders"): False,
+        (Agent.DECIDER, "HDEL {}:g1:of:eunoe-client name", "holders"): False,
+        (Agent.CLIENT, "SADD {}:g1:users eunoe-client", "holders"): True,
+        (Agent.CLIENT, "SREM {}:g1:users eunoe-client", "holders"): False,
+        (Agent.SHREDDER, "SREM {}:g1:users eunoe-client", "holders"): False,
+        (Agent.SHREDDER, "DEL {}:g1:users", "holders"): False,
+        (Agent.OPERATOR, "HDEL {}:g1:of:eunoe-client name", "holders"): True,
         (Agent.OPERATOR, reads, "ledger"): True,
         (Agent.OPERATOR, writes, "ledger"): False,
         (Agent.OPERATOR, scan, ""): True,

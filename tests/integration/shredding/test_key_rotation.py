@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from eunoe.crypto.kek_ring import KekRing
 from eunoe.crypto.keys import IndexKey, TenantKeys, open_key
 from eunoe.crypto.receipts import receipt_document, verified_statement
 from eunoe.crypto.records import from_record
+from eunoe.operations.backup_errors import BackupUseless
 from eunoe.operations.key_rotation import RotationWishes, rotating
 from eunoe.operations.keys_in_use import KeysInUse, keys_in_use
 from eunoe.operations.rotation_errors import RotationRefused
@@ -38,6 +39,7 @@ from eunoe.schemas.receipts import OF_BACKUPS, WORDING, Stage
 from eunoe.schemas.topics import Topic
 from eunoe.worker.embedded import running_services
 from eunoe.worker.foundation import open_foundation
+from restored_log import Copied, TopicsBackup, restored, topics_backup
 from shred_log import SCOPE, WHERE, raw
 
 OFFICER = PrincipalName("dev-officer")
@@ -177,6 +179,44 @@ class Backup:
         return any(token in name + content for name, content in self.redis.items() for token in tokens)
 
 
+async def tried(settings: Settings, there: Settings) -> KekRotation:
+    """With the copy of the new key that is kept apart."""
+    assert settings.kek_file is not None
+    async with rotating(replace(settings, principal=OFFICER), RotationWishes(patience=30.0), print) as rotation:
+        return await rotation.try_backup(there.brokers, there.topics, read_key_file(settings.kek_file))
+
+
+async def only_a_fresh_and_whole_backup_counts(settings: Settings, stale: TopicsBackup) -> None:
+    fresh = await topics_backup(settings)
+    for what, backup, changed in (
+        ("keys that lay there at the fence are not in it", stale, {}),
+        ("keys that lay there at the fence are not in it", fresh, {"KEYS": without_a_key}),
+        ("facts until the fence it has", {**fresh, Topic.LIFECYCLE: stale[Topic.LIFECYCLE]}, {}),
+        ("are not those of the live log", fresh, {"LIFECYCLE": two_exchanged}),
+    ):
+        there = await restored(settings, backup, **changed)
+        with pytest.raises(BackupUseless, match=what):
+            await tried(settings, there)
+    with pytest.raises(BackupUseless, match="the live installation itself"):
+        await tried(settings, settings)
+    step = await tried(settings, await restored(settings, fresh))
+    assert step.backup is not None
+    assert step.backup.keys == len({each.key for each in fresh[Topic.KEYS] if each.value is not None})
+    assert step.backup.bodies >= 2
+
+
+def without_a_key(records: Sequence[Copied]) -> Sequence[Copied]:
+    """One that lives, of somebody."""
+    destroyed = {each.key for each in records if each.value is None}
+    living = [KEY_RECORDS.decode(each.value) for each in records if each.value and each.key not in destroyed]
+    gone = next(each.key_id for each in living if each.kind == KeyKind.DATA)
+    return [each for each in records if each.key != gone.encode()]
+
+
+def two_exchanged(records: Sequence[Copied]) -> Sequence[Copied]:
+    return [records[0], records[2], records[1], *records[3:]]
+
+
 async def key_records(settings: Settings) -> list[WrappedKey]:
     return [from_record(KEY_RECORDS.decode(value)) for _, value in await raw(settings, Topic.KEYS) if value is not None]
 
@@ -220,12 +260,18 @@ async def test_another_kek_takes_the_place_of_the_old_one_while_everything_goes_
         assert set(before.by_kek) == {old}
         assert set(before.index_keys) == {old}
         killed = Holder(holder="rotate-killed", held=(old,), first=old, wraps=old, control=Offset(-1))
-        listed: Any = redis.hset(Prefix(log_id, Partition(0), "holders").key("all"), "rotate-killed", encode(killed))
+        listed: Any = redis.hset(
+            Prefix(log_id, Partition(0), "holders").key("of:default"), "rotate-killed", encode(killed)
+        )
         await listed
+        stale = await topics_backup(both)
         async with Traffic(memory, "before").flowing():
             step = await rotate(both, RotationStage.FENCED)
         assert step.fence[0] > before.partitions[0].end
     async with working(swapped(both)) as memory:
+        with pytest.raises(RotationRefused, match="a backup from after the fence"):
+            await rotate(swapped(both), RotationStage.DESTROYED)
+        await only_a_fresh_and_whole_backup_counts(swapped(both), stale)
         async with Traffic(memory, "after").flowing():
             step = await rotate(swapped(both), RotationStage.DESTROYED)
         assert (step.stage, step.evidence) == (RotationStage.DESTROYED, "operator attests")

@@ -10,7 +10,7 @@ from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.runtime.agreement import owner_of
 from eunoe.runtime.kek_rotation import approved_by, check_step
 from eunoe.runtime.principals import sample_development_policy
-from eunoe.schemas.control import Approval, KekRotation, RotationStage
+from eunoe.schemas.control import Approval, BackupTried, KekRotation, RotationStage
 from eunoe.schemas.ids import LogId, Millis, PrincipalName, SecretId
 from eunoe.schemas.policy import Policy, SecretRef
 from eunoe.schemas.values import Algorithm
@@ -18,7 +18,8 @@ from eunoe.schemas.values import Algorithm
 LOG = LogId("log-1")
 OLD, NEW, THIRD = "kek-" + "0" * 16, "kek-" + "1" * 16, "kek-" + "2" * 16
 BEGUN = KekRotation(rotation="r-1", stage=RotationStage.WRAPPING, retires=OLD, wraps=NEW, receipts=(3, 0))
-FENCED = replace(BEGUN, stage=RotationStage.FENCED, fence=(40, 12))
+BARE = replace(BEGUN, stage=RotationStage.FENCED, fence=(40, 12), log_fence=(90, 30), fenced_at=Millis(3))
+FENCED = replace(BARE, backup=BackupTried(at=Millis(4), keys=20, facts=110, bodies=9))
 SIGNERS = {name: Ed25519Signer(SecretId(f"{name}-1"), name.encode().ljust(32, b"-")) for name in ("ines", "omar")}
 
 
@@ -48,7 +49,8 @@ def destroying(*approvals: Approval) -> KekRotation:
 
 def test_the_steps_follow_each_other() -> None:
     check_step(None, BEGUN, policy(), LOG)
-    check_step(BEGUN, FENCED, policy(), LOG)
+    check_step(BEGUN, BARE, policy(), LOG)
+    check_step(BARE, FENCED, policy(), LOG)
     both = destroying(agreed("ines"), agreed("omar"))
     check_step(FENCED, both, policy(), LOG)
     done = replace(both, stage=RotationStage.DESTROYED, evidence="operator attests", attested="no copy")
@@ -78,6 +80,21 @@ def test_no_step_is_left_out_and_none_is_of_another_rotation() -> None:
         check_step(BEGUN, replace(FENCED, rotation="r-2"), policy(), LOG)
     with pytest.raises(ValueError, match="does not move"):
         check_step(FENCED, replace(FENCED, fence=(41, 12)), policy(), LOG)
+
+
+def test_nothing_is_destroyed_without_a_backup_that_was_tried_after_the_fence() -> None:
+    asked = replace(destroying(agreed("ines", BARE), agreed("omar", BARE)), backup=None)
+    with pytest.raises(ValueError, match="no backup"):
+        check_step(BARE, asked, policy(), LOG)
+    both = destroying(agreed("ines"), agreed("omar"))
+    with pytest.raises(ValueError, match="no backup"):
+        check_step(BARE, both, policy(), LOG)  # named in the step alone: no process recorded that it was tried
+    with pytest.raises(ValueError, match="after the fence"):
+        check_step(BEGUN, replace(BARE, backup=BackupTried(at=Millis(2))), policy(), LOG)
+    other = replace(FENCED, backup=BackupTried(at=Millis(5), keys=19, facts=110, bodies=9))
+    with pytest.raises(ValueError, match="agreed: 0"):
+        check_step(other, replace(both, backup=other.backup), policy(), LOG)  # they agreed to the other one
+    check_step(FENCED, both, policy(), LOG)
 
 
 @pytest.mark.parametrize(

@@ -45,4 +45,14 @@ def test_what_makes_the_system_safe_is_in_the_table() -> None:
 
 
 def test_who_writes_nothing_loads_no_functions_that_others_would_run() -> None:
-    assert {agent for agent in Agent if "+function|load" in rules(agent)} == {agent for agent in Agent if WRITES[agent]}
+    given = {agent: rules(Settings(), agent) for agent in Agent}
+    assert {agent for agent in Agent if "+function|load" in given[agent]} == {each for each in Agent if WRITES[each]}
+
+
+def test_each_role_speaks_for_its_own_processes_alone_of_who_holds_keys() -> None:
+    """And an operator strikes off those that are dead."""
+    given = {agent: rules(Settings(), agent) for agent in Agent}
+    for agent in Agent:
+        (own,) = [each for each in given[agent].split() if each.startswith("%RW~") and ":holders" in each]
+        pattern = "*" if agent is Agent.OPERATOR else f"g*:of:eunoe-{agent}"
+        assert own == f"%RW~eunoe:*:{{p*}}:holders:{pattern}"

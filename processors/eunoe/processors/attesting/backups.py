@@ -69,6 +69,14 @@ async def backup_checks(
             "source": _RECORDED,
         },
         {
+            "check": "a backup from after the fence was restored elsewhere and opened with the new key alone",
+            "passed": rotation.backup is not None,
+            "keys": 0 if rotation.backup is None else rotation.backup.keys,
+            "facts": 0 if rotation.backup is None else rotation.backup.facts,
+            "bodies": 0 if rotation.backup is None else rotation.backup.bodies,
+            "source": _RECORDED,
+        },
+        {
             "check": f"the retired key-encryption key is destroyed: {rotation.evidence}",
             "passed": True,
             "attested": rotation.attested or "",

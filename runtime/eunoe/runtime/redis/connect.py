@@ -1,5 +1,6 @@
 """Connecting to Redis: a single server or a cluster, told apart by asking it."""
 
+import urllib.parse
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -17,6 +18,11 @@ _NO_LIBRARY: Final = "eunoe-asks-whether-it-may"
 
 AnyRedis = Redis
 """What the code is typed against. `Cluster` has the same commands for keys of one slot."""
+
+
+def user_of(url: str) -> str:
+    """Whom Redis takes a client of ``url`` for."""
+    return urllib.parse.unquote(urllib.parse.urlsplit(url).username or "") or "default"
 
 
 async def connect(url: str) -> Redis:

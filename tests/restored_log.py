@@ -1,0 +1,71 @@
+"""A backup of an installation's topics, restored beside it under another prefix; partition 0 alone."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from eunoe.runtime.kafka import apply_topics, topic_admin
+from eunoe.runtime.settings import Settings
+from eunoe.schemas.ids import new_id
+from eunoe.schemas.topics import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A record as it was."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+
+
+TopicsBackup = dict[Topic, Sequence[Copied]]
+Change = Callable[[Sequence[Copied]], Sequence[Copied]]
+
+
+async def topics_backup(settings: Settings) -> TopicsBackup:
+    """Everything that is committed in them now."""
+    return {each: await _copied(settings, each) for each in Topic}
+
+
+async def _copied(settings: Settings, topic: Topic) -> Sequence[Copied]:
+    at = TopicPartition(settings.topics.name(topic), 0)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=settings.kafka, auto_offset_reset="earliest", isolation_level="read_committed"
+    )
+    await consumer.start()
+    try:
+        consumer.assign([at])
+        end = (await consumer.end_offsets([at]))[at]
+        await consumer.seek_to_beginning(at)
+        found: list[Copied] = []
+        while await consumer.position(at) < end:
+            batch = await consumer.getmany(at, timeout_ms=200)
+            found += [Copied(each.key, each.value, each.timestamp) for each in batch.get(at, ())]
+        return found
+    finally:
+        await consumer.stop()
+
+
+async def restored(settings: Settings, backup: TopicsBackup, **changed: Change) -> Settings:
+    """The settings of what was restored. ``changed``: by topic (its name in `Topic`), what is done to it first."""
+    there = replace(settings, prefix=f"restored-{new_id()[-10:]}-")
+    async with topic_admin(there.kafka) as admin:
+        await apply_topics(admin, there.topics, 1, 1, there.topic_specs)
+    producer = AIOKafkaProducer(bootstrap_servers=there.kafka, acks="all", linger_ms=5)
+    await producer.start()
+    try:
+        for topic, records in backup.items():
+            for each in changed.get(topic.name, _same)(records):
+                await producer.send(
+                    there.topics.name(topic), each.value, key=each.key, partition=0, timestamp_ms=each.timestamp
+                )
+        await producer.flush()
+    finally:
+        await producer.stop()
+    return there
+
+
+def _same(records: Sequence[Copied]) -> Sequence[Copied]:
+    return records
