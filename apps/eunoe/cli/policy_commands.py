@@ -49,11 +49,16 @@ class PolicyGaps(click.ClickException):
 def check(call: Call, file: Path, other_detectors: bool) -> None:
     """Validate FILE: every problem with its line, and every detector or class it names that there is not.
 
-    Publishes nothing.
+    What is allowed and dangerous is a warning. Publishes nothing.
     """
+    from eunoe.client.policy_dangers import dangers_of
+
     checked = _read(file, file.read_bytes())
     _check_gaps(checked, other_detectors)
-    call.show(_document(checked), lambda: f"{file} is valid: version {checked.version}, {checked.title}.")
+    warnings = dangers_of(checked)
+    said = [f"warning: {each}" for each in warnings]
+    said.append(f"{file} is valid: version {checked.version}, {checked.title}.")
+    call.show({**_document(checked), "warnings": list(warnings)}, lambda: "\n".join(said))
 
 
 @policy.command()

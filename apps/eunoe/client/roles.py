@@ -2,35 +2,16 @@
 
 import re
 import tomllib
-import unicodedata
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from typing import Final
 
-_LOOKALIKES: Final = {
+from eunoe.schemas.lookalikes import seen
+
+_PUNCTUATION: Final = {
     ord(foreign): latin
     for latin, foreigners in {
-        "a": "аαɑ",
-        "b": "вЬ",
-        "c": "сϲ",
-        "d": "ԁ",
-        "e": "еεҽ",
-        "g": "ɡց",
-        "h": "һհн",
-        "i": "іιıɩ",
-        "l": "ӏⅼ",
-        "m": "м",
-        "n": "ոηп",
-        "o": "оοօ",
-        "p": "рρ",
-        "r": "гᴦ",
-        "s": "ѕꜱ",
-        "t": "тτ",
-        "u": "υսц",
-        "v": "ѵν",
-        "x": "хχ",
-        "y": "уγү",
         ":": "ː˸։׃܃܄∶꞉፡᠄",
         "<": "‹〈⟨❮ᐸ",
         ">": "›〉⟩❯ᐳ",
@@ -41,11 +22,7 @@ _LOOKALIKES: Final = {
         "]": "】〕〗",
     }.items()
     for foreign in foreigners
-} | str.maketrans(
-    # Cherokee and Lisu have capitals that are Latin ones to the eye.
-    "ᎪᏴᏟᎠᎬᏀᎻᎥᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᎽᏃꓐꓑꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ",
-    "abcdeghijklmprstvwyzbpdtgkjczfmnlsrvhwxyaeiou",
-)
+}
 _WORD: Final = re.compile(r"[^\W_]+")
 _SET_OFF: Final = " \t\n*_\"'`~“”‘’«»"
 """What may stand between a role and its colon: space, emphasis, quotation marks."""
@@ -56,7 +33,6 @@ _LOOKED_BACK: Final = 48
 _MOST_WORDS: Final = 5
 _LONGEST: Final = 16
 """Letters of a role at the end of a word, Hangul taken apart."""
-_TATWEEL: Final = "\u0640"
 _NO_SPACES: Final = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff]")
 """Thai, Lao, Hangul as its letters, kana and Han: there a role may stand at the end of a word with something before."""
 
@@ -76,7 +52,7 @@ def folded(text: str) -> Folded:
     letters: list[str] = []
     places: list[int] = []
     for at, char in enumerate(text):
-        plain = _fold(char)
+        plain = seen(char).translate(_PUNCTUATION)
         letters.append(plain)
         places += [at] * len(plain)
     return Folded("".join(letters), tuple(places))
@@ -134,11 +110,3 @@ def _words() -> tuple[frozenset[str], frozenset[str]]:
         for name in ("roles", "tails")
     )
     return roles | {role + tail for role in roles for tail in tails}, tails
-
-
-@lru_cache(4_096)
-def _fold(char: str) -> str:
-    plain = unicodedata.normalize("NFKD", char).casefold()
-    return "".join(each for each in plain if each != _TATWEEL and unicodedata.category(each)[0] != "M").translate(
-        _LOOKALIKES
-    )

@@ -11,6 +11,7 @@ import unicodedata
 from typing import Final
 
 from eunoe.detectors.lookalikes import MIXED, WORD, one_script
+from eunoe.schemas.lookalikes import CAPITALS
 
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
@@ -60,8 +61,7 @@ _PUNCTUATION: Final = str.maketrans(
         "ⅼ": "l",
     }
     | dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋᴌᴍɴᴏᴘǫʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnopqrstuvwyz", strict=True))
-    | str.maketrans("ᎪᏴᏟᎠᎬᏀᎻᎥᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᎽᏃ", "abcdeghijklmprstvwyz")
-    | str.maketrans("ꓐꓑꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ", "bpdtgkjczfmnlsrvhwxyaeiou")
+    | CAPITALS
 )
 """Punctuation, and letters that compatibility forms do not cover: small capitals, and what Cherokee and Lisu have."""
 _ODD: Final = re.compile("[^\x00-\x7f\u0430-\u045f\u0621-\u064a\u3040-\u30ff\u4e00-\u9fff]")

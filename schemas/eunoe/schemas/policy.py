@@ -38,6 +38,10 @@ BY_POLICY: Final = "policy."
 INFLUENCE: Final = frozenset({"policy_influence", "privilege", "routing"})
 """Classes of findings that never enter into use without a person, whatever a policy says (C16)."""
 
+NEVER_ALLOWED: Final = frozenset({"secret", "forbidden_data", "hidden_profile", "derived_from_memory"})
+"""Classes of findings of which no policy says ``allow``: secrets and forbidden data (B27), profiles of which nobody
+knows (B26), what was itself recalled from memory (M64)."""
+
 RATE_WINDOW_MS: Final = 60_000
 """What limits by the minute count in: windows of log time since 1970."""
 ANY: Final = "*"

@@ -4,8 +4,6 @@ The grammar is strict (unknown keys are problems) and knows no defaults for what
 source kinds are always spelled out, ``"*"`` where anything is meant. An example is ``policies/development.toml``.
 """
 
-import base64
-import binascii
 import hashlib
 import re
 from collections.abc import Callable, Mapping
@@ -28,6 +26,7 @@ from eunoe.schemas.policy import (
     SecretRef,
     SourceRule,
 )
+from eunoe.schemas.policy_checks import check_owners, check_secrets, check_source
 from eunoe.schemas.policy_rules import (
     answers_of,
     circumstances_of,
@@ -41,6 +40,7 @@ from eunoe.schemas.policy_rules import (
     review_of,
     surfaces_of,
 )
+from eunoe.schemas.public_keys import public_key
 from eunoe.schemas.toml_source import NotToml, read_toml
 from eunoe.schemas.toml_tables import Problem, Report, Table, member
 from eunoe.schemas.topics import SPECS, Topic
@@ -59,7 +59,6 @@ V = TypeVar("V")
 E = TypeVar("E", bound=StrEnum)
 
 _REFERENCE: Final = re.compile(r"(?:env|file):[A-Za-z0-9._-]{1,128}")
-_ED25519_BYTES: Final = 32
 _COMMANDS_KEPT: Final = int(SPECS[Topic.EVENTS].config["retention.ms"])
 _TOLERANCE: Final = 300_000
 
@@ -82,8 +81,8 @@ def read_policy(data: bytes, file: str = "policy") -> Policy:
         raise PolicyError((Problem(file, error.line, error.problem),)) from None
     report = Report(file, source)
     policy = _policy(Table(report, (), source.values), hashlib.sha256(data).hexdigest())
-    _check_secrets(report, policy.principals)
-    _check_owners(report, policy.principals)
+    check_secrets(report, policy.principals)
+    check_owners(report, policy.principals)
     if report.problems:
         raise PolicyError(tuple(sorted(report.problems, key=lambda each: each.line)))
     return policy
@@ -176,6 +175,7 @@ def _sources(top: Table) -> Mapping[SourceKind, SourceRule]:
             table.problem("copies", f"sources.{name}.copies: a copy cannot be redacted")
         if found[kind].confirmation is Confirmation.REJECTED:
             table.problem("confirmation", f"sources.{name}.confirmation: a new record cannot start as rejected")
+        check_source(table, found[kind])
         table.close()
     return MappingProxyType(found)
 
@@ -253,7 +253,7 @@ def _secret(table: Table) -> SecretRef:
     # Never quoted in a message: somebody will paste a real secret here one day.
     if algorithm is Algorithm.ED25519:
         reference = table.text("public_key")
-        if reference and not _is_public_key(reference):
+        if reference and public_key(reference) is None:
             table.problem("public_key", "public_key must be an Ed25519 public key: 32 bytes in base64")
     else:
         reference = table.text("secret")
@@ -263,37 +263,3 @@ def _secret(table: Table) -> SecretRef:
             )
     table.close()
     return SecretRef(secret_id=SecretId(secret_id), algorithm=algorithm, reference=reference)
-
-
-def _is_public_key(text: str) -> bool:
-    try:
-        return len(base64.b64decode(text, validate=True)) == _ED25519_BYTES
-    except (binascii.Error, ValueError):
-        return False
-
-
-def _check_secrets(report: Report, principals: Mapping[PrincipalName, PrincipalRule]) -> None:
-    """A secret id names one secret in the whole policy: it stands in the envelope and in the event for ever. And a
-    secret belongs to one principal: with the same key, one person would be two, and review their own."""
-    ids: set[SecretId] = set()
-    holders: dict[str, PrincipalName] = {}
-    for name, rule in principals.items():
-        for index, secret in enumerate(rule.secrets):
-            path = ("principals", name, "secrets", str(index))
-            if secret.secret_id in ids:
-                report.add((*path, "id"), f"secret id {secret.secret_id!r} is used twice")
-            ids.add(secret.secret_id)
-            key = "public_key" if secret.algorithm is Algorithm.ED25519 else "secret"
-            holder = holders.setdefault(secret.reference, name)
-            if secret.reference and holder != name:
-                report.add((*path, key), f"principals {holder} and {name} have the same secret: they would be one")
-
-
-def _check_owners(report: Report, principals: Mapping[PrincipalName, PrincipalRule]) -> None:
-    """Who is of the same owner is told by comparing owners: two spellings of one would be two."""
-    spelled: dict[str, str] = {}
-    for name, rule in principals.items():
-        usual = " ".join(rule.owner.split()).casefold()
-        first = spelled.setdefault(usual, rule.owner)
-        if first != rule.owner or rule.owner != rule.owner.strip():
-            report.add(("principals", name, "owner"), f"owner {rule.owner!r} is spelled {first.strip()!r} elsewhere")

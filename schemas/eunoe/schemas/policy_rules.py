@@ -3,8 +3,6 @@
 Read by `eunoe.schemas.policy_file`, into the types of `eunoe.schemas.policy`.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -12,7 +10,9 @@ from eunoe.schemas.commands import Answers
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import SecretId, is_name
 from eunoe.schemas.policy import (
+    ANY,
     INFLUENCE,
+    NEVER_ALLOWED,
     ConflictRules,
     DetectionRules,
     ErasureRules,
@@ -20,6 +20,7 @@ from eunoe.schemas.policy import (
     RateRules,
     ReviewRules,
 )
+from eunoe.schemas.public_keys import public_key
 from eunoe.schemas.toml_tables import Table, member
 from eunoe.schemas.values import Circumstance, MemoryClass, Verdict
 
@@ -74,12 +75,23 @@ def detection_of(table: Table) -> DetectionRules:
     verdicts: dict[str, Mapping[str, Verdict]] = {}
     for detector, rules in table.tables("detectors", required=False):
         verdicts[detector] = MappingProxyType({rule: rules.choice(rule, Verdict) for rule in rules})
-        for rule in sorted(INFLUENCE & verdicts[detector].keys()):
-            if verdicts[detector][rule] in (Verdict.ALLOW, Verdict.REDACT):
-                rules.problem(rule, f"detection.detectors.{detector}.{rule}: it always waits; quarantine or reject")
+        for rule, verdict in verdicts[detector].items():
+            if objection := _objection(rule, verdict):
+                rules.problem(rule, f"detection.detectors.{detector}.{rule}: {objection}")
         rules.close()
     table.close()
     return DetectionRules(verdicts=MappingProxyType(verdicts), budget=budget)
+
+
+def _objection(rule: str, verdict: Verdict) -> str | None:
+    """Why a class of findings cannot have the verdict."""
+    if rule in INFLUENCE and verdict in (Verdict.ALLOW, Verdict.REDACT):
+        return "it always waits; quarantine or reject"
+    if verdict is not Verdict.ALLOW:
+        return None
+    if rule == ANY:
+        return "what no line speaks of is not let through; name what is allowed, or redact, quarantine or reject"
+    return "it is never remembered as it stands; redact, quarantine or reject" if rule in NEVER_ALLOWED else None
 
 
 def review_of(table: Table) -> ReviewRules:
@@ -110,12 +122,10 @@ def import_keys_of(table: Table) -> Mapping[SecretId, bytes]:
     found: dict[SecretId, bytes] = {}
     for name in table:
         text = table.text(name)
-        try:
-            found[SecretId(name)] = base64.b64decode(text, validate=True)
-        except binascii.Error:
-            found[SecretId(name)] = b""
-        if len(found[SecretId(name)]) != 32:
+        key = public_key(text)
+        if key is None:
             table.problem(name, f"import_keys.{name} must be an Ed25519 public key: 32 bytes in base64")
+        found[SecretId(name)] = key or b""
     table.close()
     return MappingProxyType(found)
 

@@ -51,3 +51,17 @@ def test_check_says_file_line_and_reason_of_all_that_is_wrong(
     with pytest.raises(SystemExit) as fine:
         main(["policy", "check", str(file)])
     assert fine.value.code == 0, "the control"
+
+
+def test_check_warns_of_what_is_allowed_and_dangerous(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(DEVELOPMENT.replace('exfiltration = "quarantine"', 'exfiltration = "allow"', 1))
+    with pytest.raises(SystemExit) as ended:
+        main(["policy", "check", str(file)])
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    assert "warning: detection.detectors.*.exfiltration: what is found is remembered" in told
+    assert "is valid" in told
+    with pytest.raises(SystemExit):
+        main(["policy", "check", str(file), "--json"])
+    assert any("exfiltration" in each for each in json.loads(capsys.readouterr().out)["warnings"])

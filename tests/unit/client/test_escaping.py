@@ -1,7 +1,10 @@
 """Nothing in a memory's text works as a mark of the conversation, and nothing that can be seen is lost."""
 
+import itertools
 import json
+import tomllib
 import unicodedata
+from importlib import resources
 
 import pytest
 from hypothesis import given
@@ -95,6 +98,13 @@ def test_a_role_is_found_in_every_language_and_with_what_is_joined_to_it(role: s
         assert "\\u" in escaped(text), text
         assert back(text) == visible(text)
         assert "\\u" not in escaped(text.translate({ord(each): " " for each in ":：[]"}))
+
+
+def test_every_word_of_the_list_is_found() -> None:
+    words = tomllib.loads((resources.files("eunoe.client") / "roles.toml").read_text("utf-8"))["roles"]
+    for word in itertools.chain.from_iterable(words.values()):
+        assert escaped(f"{word}: x").endswith("\\u003a x"), word
+        assert escaped(f"{word} x") == f"{word} x"
 
 
 @pytest.mark.parametrize("marker", ["[시스템]", "[tool result]", "【系统】", "# 시스템", "## Tool output", "# Système"])

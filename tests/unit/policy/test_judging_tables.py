@@ -11,6 +11,9 @@ SURFACES = "[retention]"
 """Written before the first table: a key after one would belong to it."""
 FACT = "[kinds.fact]"
 TOOL = "[sources.tool]"
+INFERRED = '[sources.inferred]\ntrust = "asserted"\nconfirmation = "proposed"'
+OTHERS = '[sources.third_party]\ntrust = "untrusted"\nconfirmation = "proposed"'
+MODELS = '[sources.model_output]\ntrust = "untrusted"\nconfirmation = "proposed"'
 
 
 def problems(old: str, new: str) -> tuple[tuple[int, str], ...]:
@@ -38,6 +41,11 @@ def problems(old: str, new: str) -> tuple[tuple[int, str], ...]:
         ('routing = "quarantine"', 'routing = "drop"', 'routing = "reject"', "'drop' is none of allow, redact"),
         ('routing = "quarantine"', "routing = 3", 'routing = "reject"', "routing must be text"),
         ('routing = "quarantine"', 'routing = "allow"', 'routing = "reject"', "it always waits; quarantine or reject"),
+        ('secret = "reject"', 'secret = "allow"', 'secret = "redact"', "never remembered as it stands"),
+        ('forbidden_data = "reject"', 'forbidden_data = "allow"', "", "never remembered as it stands"),
+        ('hidden_profile = "quarantine"', 'hidden_profile = "allow"', "", "never remembered as it stands"),
+        ('derived_from_memory = "reject"', 'derived_from_memory = "allow"', "", "never remembered as it stands"),
+        ('routing = "quarantine"', '"*" = "allow"', '"*" = "reject"', "what no line speaks of is not let through"),
         ('privilege = "quarantine"', 'privilege = "redact"', "", "it always waits; quarantine or reject"),
         # review
         ('instruction = "P1D"', 'boredom = "P1D"', "", "'boredom' is no reason for which"),
@@ -66,6 +74,16 @@ def problems(old: str, new: str) -> tuple[tuple[int, str], ...]:
             '[sources.tool]\ncopies = "allow"',
             "'no' is none of allow",
         ),
+        (
+            INFERRED,
+            INFERRED.replace("asserted", "verified"),
+            INFERRED.replace("asserted", "untrusted"),
+            "only untrusted or",
+        ),
+        (INFERRED, INFERRED.replace("proposed", "confirmed"), INFERRED, "cannot be confirmed: what is inferred"),
+        (OTHERS, OTHERS.replace("untrusted", "asserted"), OTHERS, "cannot be asserted, only untrusted: what third"),
+        (OTHERS, OTHERS.replace("proposed", "confirmed"), OTHERS, "cannot be confirmed: what third"),
+        (MODELS, MODELS.replace("untrusted", "asserted"), MODELS, "cannot be asserted, only untrusted: what a model"),
         # purposes
         (
             'owner = "nobody"',

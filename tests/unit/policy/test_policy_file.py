@@ -108,6 +108,15 @@ def test_a_principal_may_be_held_to_tenants_and_source_kinds() -> None:
         (f'public_key = "{PUBLIC}"', 'public_key = "QUJD"', "32 bytes in base64"),
         (f'public_key = "{OFFICERS}"', f'public_key = "{PUBLIC}"', "dev-reviewer and dev-officer have the same secret"),
         ('owner = "dev-privacy"', 'owner = "Dev-Team "', "owner 'Dev-Team ' is spelled 'dev-team' elsewhere"),
+        (
+            f'public_key = "{OFFICERS}"',
+            f'public_key = "{PUBLIC[:-2]}B="',
+            "dev-reviewer and dev-officer have the same secret",
+        ),
+        ('owner = "dev-privacy"', 'owner = "DEV-TEAM"', "owner 'DEV-TEAM' is spelled 'dev-team' elsewhere"),
+        ('owner = "dev-privacy"', 'owner = "dev\u200b-team"', "owner 'dev\\u200b-team' (dev\\u200b-team) is spelled"),
+        ('owner = "dev-privacy"', 'owner = "d\u0435v-team"', "(d\\u0435v-team) is spelled 'dev-team' elsewhere"),
+        ('owner = "dev-privacy"', 'owner = "de\u0301v-team"', "is spelled 'dev-team' elsewhere"),
         ('kind = "service"', 'kind = "service"\npurposes = ["a b"]', "'a b' is no name"),
         ('kind = "service"', 'kind = "service"\nagents = [3]', "agents must be a list of names"),
     ],
@@ -189,3 +198,14 @@ def test_any_text_is_a_policy_or_a_policy_error(text: str) -> None:
 def test_one_changed_character_is_a_policy_or_a_policy_error(at: int, character: str) -> None:
     with suppress(PolicyError):
         read(DEVELOPMENT[:at] + character + DEVELOPMENT[at + 1 :])
+
+
+def test_two_spellings_of_one_owner_are_one_however_they_are_composed() -> None:
+    def owners(first: str, second: str) -> str:
+        return DEVELOPMENT.replace('owner = "dev-team"', f'owner = "{first}"').replace(
+            'owner = "dev-privacy"', f'owner = "{second}"'
+        )
+
+    with pytest.raises(PolicyError, match="elsewhere"):
+        read(owners("Zo\u00eb's team", "Zoe\u0308's team"))
+    assert read(owners("Отдел поддержки", "Отдел защиты данных")), "the control"
