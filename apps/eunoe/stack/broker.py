@@ -69,7 +69,7 @@ class Broker(Service):
     ``cache`` holds the downloaded jars; ``extra`` settings win over the ones above. ``file_delete_delay_ms`` is how
     long a removed segment stays on disk as ``*.deleted``: 60 s by default in Kafka, and erasure has to wait for it.
     ``advertised_port``: of a proxy on loopback. Whoever asks the broker on its port ``proxied`` is told to come through
-    that one; `address`, and the broker itself, stay direct.
+    that one; `address`, and the broker itself, stay direct. ``disk``: a folder for its data, instead of its own one.
     """
 
     name = "kafka"
@@ -86,11 +86,13 @@ class Broker(Service):
         heap: str = "512m",
         extra: Mapping[str, str] = MappingProxyType({}),
         advertised_port: int | None = None,
+        disk: Path | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         super().__init__(directory, environ)
         self._cache = cache
         self._heap = heap
+        self._disk = self.directory if disk is None else disk.absolute()
         self._advertised_port = advertised_port
         if advertised_port is not None:
             self.port_names = (*self.port_names, "proxied")
@@ -99,7 +101,7 @@ class Broker(Service):
     @property
     def data(self) -> Path:
         """The log directory: one folder per topic partition."""
-        return self.directory / "data"
+        return self._disk / "data"
 
     def answers(self) -> bool:
         return bool(self.address) and kafka_answers(self.address)
@@ -153,7 +155,7 @@ class Broker(Service):
 
     def _format(self, ports_by_name: Mapping[str, int]) -> None:
         """Format under another name and rename: a format that was killed is not taken for a whole one."""
-        fresh = self.directory / "data.new"
+        fresh = self._disk / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         self.wipe()
         self._write_properties(ports_by_name, fresh)

@@ -28,6 +28,8 @@ class LocalOptions:
     """Names and values for server.properties, winning over what `Broker` sets."""
     advertised_port: int | None = None
     """Of a proxy before the broker (see `Broker`)."""
+    broker_disk: Path | None = None
+    """A folder for the broker's data; its own one where None."""
 
 
 USUAL = LocalOptions()
@@ -51,6 +53,7 @@ class LocalStack:
             heap=options.heap,
             extra=dict(options.broker_settings),
             advertised_port=options.advertised_port,
+            disk=options.broker_disk,
             environ=environ,
         )
 

@@ -62,7 +62,7 @@ def test_a_report_says_what_was_injected_what_was_seen_and_the_seed() -> None:
     assert "2.0 s" in text
     assert "not ready: decide" in text
     assert "make chaos SEED=11" in text
-    assert "not injected: disk full" in text
+    assert "not injected: failing over" in text
     assert "shredder (code 3)" in text
     assert "VIOLATION" not in text
 

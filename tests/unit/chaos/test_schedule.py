@@ -27,9 +27,9 @@ def test_what_is_scheduled_under_a_seed_stays_so_from_release_to_release() -> No
     assert [(each.at, each.kind, each.seconds) for each in schedule(1, 40.0)] == [
         (2.1, Kind.OVERSIZED, 0.0),
         (3.2, Kind.WORKER_JOINS, 3.2),
-        (3.8, Kind.BROKER_CUT, 0.0),
+        (3.8, Kind.BROKER_SLOW, 10.7),
         (11.8, Kind.DECIDER_TERMINATED, 2.0),
-        (13.8, Kind.BROKER_SLOW, 12.1),
+        (21.9, Kind.REDIS_PAUSED, 7.7),
         (22.0, Kind.DECIDER_KILLED, 4.4),
     ]
 

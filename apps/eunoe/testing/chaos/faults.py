@@ -23,6 +23,7 @@ class Kind(StrEnum):
     BROKER_RESTARTED = "broker restarted"
     BROKER_SLOW = "broker slow"
     BROKER_CUT = "connections cut"
+    BROKER_FULL = "broker's disk full"
     REDIS_KILLED = "Redis killed"
     REDIS_EMPTIED = "Redis restarted empty"
     REDIS_PAUSED = "Redis paused"
@@ -60,6 +61,7 @@ RULES: Final[Mapping[Kind, Rule]] = MappingProxyType(
         Kind.BROKER_RESTARTED: Rule(_WORLD, 0, 0, 16, "SIGTERM and started at once"),
         Kind.BROKER_SLOW: Rule(_WORLD, 8, 14, 6, "every answer and every request late, by a proxy"),
         Kind.BROKER_CUT: Rule(_WORLD, 0, 0, 8, "every client's connection closed at one moment"),
+        Kind.BROKER_FULL: Rule(_WORLD, 4, 10, 18, "no block left for its data; room again, and started where it ended"),
         Kind.REDIS_KILLED: Rule(_WORLD, 1, 5, 10, "SIGKILL, away for a while, started on what it had written"),
         Kind.REDIS_EMPTIED: Rule(_WORLD, 0, 3, 14, "SIGKILL, started without data"),
         Kind.REDIS_PAUSED: Rule(_WORLD, 5, 12, 8, "SIGSTOP: connected, and answering nobody"),
@@ -80,7 +82,6 @@ RULES: Final[Mapping[Kind, Rule]] = MappingProxyType(
 )
 
 NOT_INJECTED: Final = (
-    "disk full for the broker: needs a file system of its own, and the rights to mount one",
     "failing over in a three-node Redis Cluster: the local stack is one node; `make test-long` runs one of three",
 )
 """Said in every report."""

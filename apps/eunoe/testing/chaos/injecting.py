@@ -19,6 +19,7 @@ from eunoe.testing.chaos.faults import RULES, Kind, Track
 from eunoe.testing.chaos.schedule import Fault
 from eunoe.testing.chaos.shifted_clock import ShiftedClock
 from eunoe.testing.chaos.slow_link import SlowLink
+from eunoe.testing.chaos.small_disk import SmallDisk
 
 _FULL: Final = 500_000
 """Bytes: less than an empty Redis with its Functions uses."""
@@ -39,7 +40,8 @@ class Injected:
 
 @dataclass(slots=True, kw_only=True)
 class Injector:
-    """``group``: the consumer group of the deciders. ``clock`` None: clocks cannot be stepped here."""
+    """``group``: the consumer group of the deciders. ``clock`` None: clocks cannot be stepped here. ``disk`` None: the
+    broker's data lie on no disk of their own."""
 
     stack: LocalStack
     link: SlowLink
@@ -47,6 +49,7 @@ class Injector:
     bad: BadRecords
     group: str
     clock: ShiftedClock | None
+    disk: SmallDisk | None
     done: list[Injected] = field(default_factory=list)
     bad_records: int = 0
 
@@ -79,6 +82,7 @@ class Injector:
             Kind.BROKER_RESTARTED: self._broker_stopped,
             Kind.BROKER_SLOW: self._broker_slow,
             Kind.BROKER_CUT: self._cut,
+            Kind.BROKER_FULL: self._broker_full,
             Kind.REDIS_KILLED: self._redis_killed,
             Kind.REDIS_EMPTIED: self._redis_emptied,
             Kind.REDIS_PAUSED: self._redis_paused,
@@ -108,6 +112,9 @@ class Injector:
 
     async def _broker_back(self, fault: Fault) -> Sequence[str]:
         await asyncio.sleep(fault.seconds)
+        return await self._started_again()
+
+    async def _started_again(self) -> Sequence[str]:
         began = time.monotonic()
         await asyncio.to_thread(self.stack.broker.start)
         return [f"the broker answered {time.monotonic() - began:.1f} s after its start"]
@@ -122,6 +129,18 @@ class Injector:
 
     async def _cut(self, fault: Fault) -> Sequence[str]:
         return [f"{self.link.cut() // 2} connections"]
+
+    async def _broker_full(self, fault: Fault) -> Sequence[str]:
+        if self.disk is None:
+            return ["left out: no file system can be mounted here"]
+        used = self.disk.fill()
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            self.disk.make_room()
+        went_on = self.stack.broker.running
+        notes = [f"{used / 1e6:.1f} MB were used", "it went on" if went_on else "the broker had ended itself"]
+        return notes if went_on else [*notes, *await self._started_again()]
 
     async def _redis_killed(self, fault: Fault) -> Sequence[str]:
         await asyncio.to_thread(self.stack.redis_server.kill)

@@ -30,6 +30,7 @@ from eunoe.testing.chaos.report import Report, seen_of
 from eunoe.testing.chaos.schedule import schedule
 from eunoe.testing.chaos.shifted_clock import shifted_clock
 from eunoe.testing.chaos.slow_link import SlowLink, slow_link
+from eunoe.testing.chaos.small_disk import SmallDisk, small_disk
 from eunoe.testing.chaos.vitals import Vitals, has_everything, leaked, vitals_of
 from eunoe.testing.chaos.watching import Watcher
 from eunoe.testing.platform import Platform, WorkerProcess, install
@@ -64,6 +65,7 @@ class Run:
     plan: Plan
     stack: LocalStack
     link: SlowLink
+    disk: SmallDisk | None
     telling: Telling
     found: list[Violation] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
@@ -142,6 +144,7 @@ class Run:
             bad=BadRecords(self.stack.kafka, platform.installation),
             group=group_of(platform.settings, "decide"),
             clock=shifted_clock(self.plan.folder, _ZONE),
+            disk=self.disk,
         )
 
     async def _caught_up(self, platform: Platform, crew: Crew) -> float:
@@ -269,11 +272,13 @@ def run(plan: Plan, telling: Telling) -> Report:
     shutil.rmtree(plan.folder, ignore_errors=True)
     plan.folder.mkdir(parents=True)
     (port,) = free_ports(1)
-    options = LocalOptions(append_only=True, advertised_port=port)
+    disk = small_disk(plan.folder / "disk")  # first: what was started before it would not see it
+    options = LocalOptions(append_only=True, advertised_port=port, broker_disk=None if disk is None else disk.path)
     with ExitStack() as closing:
         telling("starting Kafka and Redis")
         stack = closing.enter_context(local_stack(plan.folder / "stack", options))
         link = closing.enter_context(slow_link(port, lambda: stack.broker.ports["proxied"]))
-        report = asyncio.run(Run(plan=plan, stack=stack, link=link, telling=telling).run())
-    shutil.rmtree(plan.folder / "stack" / "kafka" / "data", ignore_errors=True)
+        report = asyncio.run(Run(plan=plan, stack=stack, link=link, disk=disk, telling=telling).run())
+        data = stack.broker.data
+    shutil.rmtree(data, ignore_errors=True)
     return report
