@@ -213,6 +213,6 @@ class _Ingestion:
         """A library's text may hold what it was given, so its errors are named by type alone."""
         ours = type(error).__module__.startswith("eunoe.")
         self.report.fail(number, str(error) if ours else f"failed unexpectedly ({type(error).__name__})")
-        if isinstance(error, BrokerAway) and error.after_seconds > 0 and self.away is None:
+        if isinstance(error, BrokerAway) and error.after_seconds != 0 and self.away is None:
             # Each further line would wait as long as this one did.
             self.away = f"not sent: Kafka had stopped answering at line {number}"

@@ -15,5 +15,7 @@ async def within(seconds: float, doing: str) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(seconds):
             yield
-    except (TimeoutError, KafkaConnectionError, KafkaTimeoutError) as error:
+    except KafkaConnectionError as error:
+        raise BrokerAway(doing, None) from error
+    except (TimeoutError, KafkaTimeoutError) as error:
         raise BrokerAway(doing, seconds) from error

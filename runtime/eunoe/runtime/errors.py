@@ -29,12 +29,15 @@ class WorldFault(RuntimeFault):
 
 @dataclass(eq=False)
 class BrokerAway(WorldFault):
-    """Kafka did not answer in time. Nothing is known to have been written, and nothing was reported as written."""
+    """Kafka did not answer in time, or (``after_seconds`` None) took no connection. Nothing is known to have been
+    written, and nothing was reported as written."""
 
     doing: str
-    after_seconds: float
+    after_seconds: float | None
 
     def __str__(self) -> str:
+        if self.after_seconds is None:
+            return f"Kafka takes no connection: {self.doing} was not possible"
         return f"Kafka did not answer within {self.after_seconds:g} s while {self.doing}"
 
 
