@@ -74,7 +74,7 @@ class WorkerProcess:
                     *(sys.executable, "-m", "eunoe.cli.main", "worker", "--roles", roles),
                     *("--http-port", str(self.port), *arguments),
                 ],
-                env={**platform.environ, **environ},
+                env={**platform.environ, "PYTHONFAULTHANDLER": "1", **environ},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -117,6 +117,11 @@ class WorkerProcess:
     def kill(self) -> None:
         """SIGKILL, and wait for its end."""
         self._process.kill()
+        self._process.wait(_STOP_S)
+
+    def abort(self) -> None:
+        """SIGABRT, and wait for its end: the log has where each of its threads stood, whatever blocks them."""
+        self._process.send_signal(signal.SIGABRT)
         self._process.wait(_STOP_S)
 
     def stop(self, seconds: float = _STOP_S) -> int:

@@ -75,8 +75,8 @@ class Crew:
         try:
             code: int | None = await asyncio.to_thread(worker.stop, STOP_BUDGET_S)
         except subprocess.TimeoutExpired:
-            self.late.append(post.name)
-            worker.kill()
+            self.late.append(f"{post.name}, {worker.log.name}")
+            worker.abort()
             code = None
         return time.monotonic() - began, code
 
