@@ -137,6 +137,25 @@ def bettered(
     return None
 
 
+def same_words(case: Case, newcomer: Claimant, record: MemoryState) -> MemoryState | Refusal | None:
+    """What says the very words of a record that is let into use, to the same readers: one of them is enough.
+
+    The record takes its place where more stands behind it; else what is in use stays, and whoever lets in is told which
+    it is: to confirm that one, or to reject this.
+    """
+    for twin in _twins(case, newcomer, record.claim_ref):
+        if not _same_scope(newcomer, twin):
+            continue
+        if cleared(case, twin) is not None:
+            return Refusal(reason=Reason.DUPLICATE_MEMORY)
+        speaking, against = _standing_of(case, newcomer, twin)
+        # A correction names what it replaces, and one fact retires one record.
+        if record.supersedes is None and speaking and not against and not _lowers(newcomer, twin):
+            return twin
+        return Refusal(reason=Reason.DUPLICATE_MEMORY, memory_id=twin.memory_id, current_version=twin.version)
+    return None
+
+
 def _twins(case: Case, newcomer: Claimant, claim_ref: bytes | None) -> list[MemoryState]:
     return [
         each

@@ -69,14 +69,17 @@ def _promoted(case: Case, record: MemoryState) -> Fact | Refusal:
                 reason=Reason.WRONG_STATE, field="supersedes", memory_id=old.memory_id, current_version=old.version
             )
         replaced = SupersededRef(memory_id=old.memory_id, version=old.version + 1)
-    standing = conflict.standing(case, conflict.of_record(record, Trust.VERIFIED))
+    newcomer = conflict.of_record(record, Trust.VERIFIED)
+    twin = conflict.same_words(case, newcomer, record)
+    if isinstance(twin, Refusal):
+        return twin
+    standing = conflict.standing(case, newcomer)
     # A person looked at both sides. What is beaten gives way; anything else stays, and readers see the conflict.
-    if replaced is None and standing.beats is not None:
-        replaced = SupersededRef(memory_id=standing.beats.memory_id, version=standing.beats.version + 1)
-        others: tuple[MemoryState, ...] = ()
-    else:
-        others = standing.ties or standing.loses_to or (() if standing.beats is None else (standing.beats,))
-    gone = None if replaced is None else standing.beats if record.supersedes is None else case.known.superseded
+    gone = case.known.superseded if replaced is not None else twin or standing.beats
+    others = standing.ties or standing.loses_to or (() if standing.beats is None else (standing.beats,))
+    if replaced is None and gone is not None:
+        replaced = SupersededRef(memory_id=gone.memory_id, version=gone.version + 1)
+        others = tuple(each for each in others if each.memory_id != gone.memory_id)
     withdrawn = lineage.superseded_with(case, (gone,), staying=record)
     going = {each.memory_id for each in withdrawn}
     return MemoryPromoted(

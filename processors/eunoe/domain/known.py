@@ -86,9 +86,9 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     this was forgotten by itself. ``others``: of the records that a restored fact changes beside its own, those that are
     there and not closed.
     ``rivals``: the records on the same claim that are active and of an open generation, without the record itself and
-    the one it would replace; ``twins``: likewise those that say the same words as the draft, and those that wait with
-    them. ``sources``: one for each that the draft says it was built on, or the record to be promoted; ``dependents``:
-    what stands on any of the records that the command may end.
+    the one it would replace; ``twins``: likewise those that say the same words as the draft, or as the record to be
+    promoted, and those that wait with them. ``sources``: one for each that the draft says it was built on, or the
+    record to be promoted; ``dependents``: what stands on any of the records that the command may end.
     """
 
     seen: bool = False

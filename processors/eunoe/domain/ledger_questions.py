@@ -2,15 +2,14 @@
 
 `wanted` is asked again with what was loaded until it wants nothing more: the first answer is what the command itself
 names, a later one what a loaded entry names in turn (the subjects of a record, the record it would replace). Two rounds
-do for every command but two: promoting a correction of a record that is about several people takes three, and so
-does ending a record on which others were built.
+do for most commands. Ending a record on which others were built takes three, and so do promoting and resolving; four,
+where the claim or the words are those of other records: the record, its indexes, who is in them, whom that concerns.
 """
 
 from msgspec.structs import replace
 
 from eunoe.domain import rates
 from eunoe.domain.entries import (
-    ClaimState,
     DayKey,
     IdempotencyEntry,
     KeyState,
@@ -20,7 +19,6 @@ from eunoe.domain.entries import (
     SubjectState,
     TenantState,
     bucket_key,
-    claim_key,
     command_key,
     day_key,
     idempotency_key,
@@ -33,6 +31,7 @@ from eunoe.domain.entries import (
     words_key,
 )
 from eunoe.domain.known import Digests, Known
+from eunoe.domain.ledger_indexes import of_claim, of_index, readable, rivals
 from eunoe.domain.ledger_records import (
     Entries,
     dependents,
@@ -44,6 +43,7 @@ from eunoe.domain.ledger_records import (
     sources_of,
     standing_on,
     subjects_of,
+    words_of,
 )
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import (
@@ -71,7 +71,7 @@ from eunoe.schemas.commands import (
     SuspendMemory,
     WithdrawForgetting,
 )
-from eunoe.schemas.ids import CommandId, MemoryId, TenantId
+from eunoe.schemas.ids import CommandId
 
 RecordCommand = (
     PromoteMemory
@@ -178,7 +178,7 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
         case CorrectMemory(draft=draft, supersedes=old):
             replaced = find(entries, memory_key(tenant, old), MemoryState)
             # A correction that names no claim makes that of the record it replaces.
-            claim = [] if replaced is None else _of_claim(tenant, replaced.claim_ref, entries)
+            claim = [] if replaced is None else of_claim(tenant, replaced.claim_ref, entries)
             return of_record(replaced, entries) + claim + of_sources(draft, tenant, entries)
         case _:
             named = find(entries, memory_key(tenant, command.memory_id), MemoryState)
@@ -186,8 +186,10 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
             if named is not None and isinstance(command, ForgetMemory):
                 keys.append(key_key(tenant, named.key_id))
             if named is not None and isinstance(command, PromoteMemory | ResolveConflict):
-                keys += _of_claim(tenant, named.claim_ref, entries)
+                keys += of_claim(tenant, named.claim_ref, entries)
             if named is not None and isinstance(command, PromoteMemory):
+                for index in words_of(named):
+                    keys += of_index(tenant, index, entries)
                 keys += [memory_key(tenant, each) for each in named.sources]
             if named is not None and named.supersedes is not None:
                 old_key = memory_key(tenant, named.supersedes)
@@ -203,54 +205,6 @@ def _bucket_asked_for(command: IssueKey, entries: Entries) -> LedgerKey | None:
         return None
     state = find(entries, subject_key(tenant, subject), SubjectState)
     return bucket_key(tenant, subject, 1 if state is None else state.generation, bucket)
-
-
-def contesting(tenant: TenantId, digests: Digests | None, entries: Entries) -> tuple[LedgerKey, ...]:
-    """The keys still missing from ``entries`` to know who makes this claim or says these words already: asked again
-    until empty.
-
-    What a draft says is sealed, so it is known only once the body was opened.
-    """
-    if digests is None:
-        return ()
-    keys = _of_claim(tenant, digests.claim_ref, entries)
-    if digests.content_hash:
-        keys += _of_index(tenant, words_key(tenant, digests.content_hash), entries)
-    return tuple(key for key in keys if key not in entries)
-
-
-def _of_claim(tenant: TenantId, claim_ref: bytes | None, entries: Entries) -> list[LedgerKey]:
-    if claim_ref is None:
-        return []
-    return _of_index(tenant, claim_key(tenant, claim_ref), entries)
-
-
-def _of_index(tenant: TenantId, index: LedgerKey, entries: Entries) -> list[LedgerKey]:
-    keys = [index]
-    if index in entries:
-        for each in _members(index, entries):
-            key = memory_key(tenant, each)
-            keys.append(key)
-            if key in entries:
-                keys += of_record(find(entries, key, MemoryState), entries)
-    return keys
-
-
-def _members(index: LedgerKey, entries: Entries) -> tuple[MemoryId, ...]:
-    claim = find(entries, index, ClaimState)
-    return () if claim is None else claim.members
-
-
-def rivals(
-    tenant: TenantId, claim_ref: bytes | None, entries: Entries, without: set[MemoryId]
-) -> tuple[MemoryState, ...]:
-    """The readable records that make the claim, once `contesting` is empty."""
-    return () if claim_ref is None else _readable(tenant, claim_key(tenant, claim_ref), entries, without)
-
-
-def _readable(tenant: TenantId, index: LedgerKey, entries: Entries, without: set[MemoryId]) -> tuple[MemoryState, ...]:
-    found = (record(entries, tenant, each) for each in _members(index, entries) if each not in without)
-    return tuple(each for each in found if each is not None and not record_closed(each, entries))
 
 
 def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
@@ -367,6 +321,8 @@ def _known_of_record(common: Known, command: RecordCommand, entries: Entries) ->
     forgetting = isinstance(command, ForgetMemory)
     others = {named.memory_id} if named.supersedes is None else {named.memory_id, named.supersedes}
     against = rivals(tenant, named.claim_ref, entries, others) if contested else ()
+    words = words_of(named) if isinstance(command, PromoteMemory) else ()
+    twins = tuple(each for index in words for each in readable(tenant, index, entries, others))
     return replace(
         common,
         memory=named,
@@ -377,8 +333,9 @@ def _known_of_record(common: Known, command: RecordCommand, entries: Entries) ->
         superseded=old,
         superseded_closed=old is not None and record_closed(old, entries),
         rivals=against,
+        twins=twins,
         sources=standing_on(named, entries) if isinstance(command, PromoteMemory) else (),
-        dependents=dependents((named, old, *against), entries),
+        dependents=dependents((named, old, *against, *twins), entries),
     )
 
 
@@ -391,7 +348,7 @@ def with_rivals(known: Known, command: Command, digests: Digests | None, entries
         without.add(command.supersedes)
     tenant = command.tenant
     if digests.content_hash:
-        known = replace(known, twins=_readable(tenant, words_key(tenant, digests.content_hash), entries, without))
+        known = replace(known, twins=readable(tenant, words_key(tenant, digests.content_hash), entries, without))
     if digests.claim_ref is not None:
         known = replace(known, rivals=rivals(tenant, digests.claim_ref, entries, without))
     may_end = (known.superseded, *known.twins, *known.rivals)

@@ -39,7 +39,8 @@ from eunoe.domain.entries import (
     value_key,
     words_key,
 )
-from eunoe.domain.ledger_questions import contesting, idempotency_of, known, wanted, with_rivals
+from eunoe.domain.ledger_indexes import contesting
+from eunoe.domain.ledger_questions import idempotency_of, known, wanted, with_rivals
 from eunoe.domain.ledger_records import Entries, find, indexes_of, lineage_of, of_sources, subjects_of, words_of
 from eunoe.domain.memory import ImpossibleFact, MemoryState, evolve, touches, withdrawn
 from eunoe.schemas.commands import Draft

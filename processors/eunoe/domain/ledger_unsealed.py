@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from eunoe.domain.entries import ForgottenValue, LedgerKey, value_key
 from eunoe.domain.known import Digests, Known
-from eunoe.domain.ledger_questions import contesting, with_rivals
+from eunoe.domain.ledger_indexes import contesting
+from eunoe.domain.ledger_questions import with_rivals
 from eunoe.domain.ledger_records import Entries, find
 from eunoe.schemas.commands import Command, CorrectMemory, RememberMemory, RestoreMemory
 

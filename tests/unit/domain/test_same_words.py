@@ -8,7 +8,7 @@ import pytest
 
 from eunoe.domain.entries import ClaimState, words_key
 from eunoe.domain.ledger_state import MOST_WAITING
-from eunoe.schemas.events import Fact, MemoryAccepted, MemoryQuarantined, Reason, SupersededRef
+from eunoe.schemas.events import Fact, MemoryAccepted, MemoryPromoted, MemoryQuarantined, Reason, SupersededRef
 from eunoe.schemas.ids import AgentId, KeyId, Millis
 from eunoe.schemas.policy import SourceRule
 from eunoe.schemas.values import Confirmation, ConflictPolicy, Lifecycle, Sensitivity, SourceKind, Trust, Visibility
@@ -29,9 +29,10 @@ from unit.domain.samples import (
     reject,
     remember,
     retract,
+    suspend,
 )
 from unit.domain.scenario import How, Refused, Scenario, replayed
-from unit.domain.test_taking_over import CLERK, COLLEAGUE, GOVERNED
+from unit.domain.test_taking_over import CLERK, COLLEAGUE, GOVERNED, JUNIOR
 
 _SOURCES: Final = {
     kind: SourceRule(kind=kind, trust=trust, confirmation=Confirmation.PROPOSED)
@@ -114,10 +115,74 @@ def test_what_has_ended_is_repeated_by_nobody(told: Told, end: str) -> None:
 def test_what_waits_is_nobodys_first_until_it_is_let_in(told: Told) -> None:
     assert isinstance(told.say("letter", source_kind=SourceKind.THIRD_PARTY), MemoryQuarantined)
     assert isinstance(told.say("first"), MemoryAccepted)
-    told.given(promote("letter"))
     told.given(retract("first"))
+    told.given(promote("letter"))
     assert Refused(reason=Reason.DUPLICATE_MEMORY, memory_id=memory("letter")).matches(told.say("again"))
     assert replayed(told.events) == told.store
+
+
+def test_what_is_let_in_beside_the_same_words_takes_their_place_where_more_stands_behind_it(told: Told) -> None:
+    told.say("letter", **LETTER)
+    told.say("guess", source_kind=SourceKind.INFERRED)
+    fact = told.ask(promote("letter"))
+    assert isinstance(fact, MemoryPromoted)
+    assert fact.supersedes == SupersededRef(memory_id=memory("guess"), version=2)
+    assert told.record(memory("guess")).lifecycle is Lifecycle.SUPERSEDED
+    assert Refused(reason=Reason.DUPLICATE_MEMORY, memory_id=memory("letter")).matches(told.say("again", **LETTER))
+    assert replayed(told.events) == told.store
+
+
+def test_what_is_let_in_beside_the_same_words_of_the_person_is_known_already(told: Told) -> None:
+    told.say("letter", **LETTER)
+    told.say("first")
+    assert DUPLICATE.matches(told.ask(promote("letter")))
+    assert told.record(memory("letter")).lifecycle is Lifecycle.QUARANTINED
+    told.given(retract("first"))
+    assert isinstance(told.ask(promote("letter")), MemoryPromoted), "the control"
+
+
+def test_of_two_that_wait_with_the_same_words_one_is_let_in(told: Told) -> None:
+    told.say("letter", **LETTER)
+    told.say("other", **LETTER, observed_at=Millis(NOW - DAY))
+    told.given(promote("letter"))
+    again = Refused(reason=Reason.DUPLICATE_MEMORY, memory_id=memory("letter"), current_version=2)
+    assert again.matches(told.ask(promote("other")))
+
+
+def test_what_waited_again_meets_what_was_said_meanwhile(told: Told) -> None:
+    told.say("first", source_kind=SourceKind.INFERRED)
+    told.given(suspend("first"))
+    told.say("meanwhile")
+    meanwhile = Refused(reason=Reason.DUPLICATE_MEMORY, memory_id=memory("meanwhile"), current_version=1)
+    assert meanwhile.matches(told.ask(promote("first", 2)))
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [{"agent": AgentId("sales-bot")}, {"visibility": Visibility.SHARED}, {"subject": BOB}],
+    ids=["agent", "visibility", "subject"],
+)
+def test_the_same_words_for_other_readers_are_let_in_beside(told: Told, apart: dict[str, Any]) -> None:
+    told.say("letter", **LETTER)
+    told.say("elsewhere", **apart)
+    fact = told.ask(promote("letter"))
+    assert isinstance(fact, MemoryPromoted)
+    assert (fact.supersedes, fact.conflicts_with) == (None, ())
+
+
+def test_a_correction_is_not_let_in_beside_the_same_words(told: Told) -> None:
+    told.say("old", "prefers coffee", source_kind=SourceKind.INFERRED)
+    told.ask(correct(draft("letter", told.keys[ALICE], **LETTER), "old", 1), text=TEA)
+    told.say("first", source_kind=SourceKind.INFERRED)
+    assert DUPLICATE.matches(told.ask(promote("letter")))
+    assert told.record(memory("old")).lifecycle is Lifecycle.ACTIVE
+
+
+def test_whoever_lets_in_is_not_told_of_what_they_may_not_see(told: Told) -> None:
+    told.say("letter", **LETTER, sensitivity=Sensitivity.PUBLIC)
+    told.say("first", sensitivity=Sensitivity.INTERNAL)
+    hidden = Refused(reason=Reason.DUPLICATE_MEMORY, memory_id=memory("letter"), current_version=None)
+    assert hidden.matches(told.ask(promote("letter"), by=JUNIOR))
 
 
 LETTER: Final[dict[str, Any]] = {"source_kind": SourceKind.THIRD_PARTY}
