@@ -24,7 +24,8 @@ from eunoe.bench.sealed import NothingToWaitFor
 from eunoe.readmodels.history import HistoryModel
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
 from eunoe.readmodels.rebuild.pacing import Throttle
-from eunoe.readmodels.rebuild.rebuilding import Check, Progress, Rebuild, side_by_side
+from eunoe.readmodels.rebuild.proving import Check
+from eunoe.readmodels.rebuild.rebuilding import Progress, Rebuild, side_by_side
 from eunoe.readmodels.recall.fold import RecallModel, one_analyser
 from eunoe.readmodels.recall.verifying import RecallCheck
 from eunoe.runtime.brokers import connecting
@@ -182,7 +183,7 @@ class Contender:
         _say("filled", seconds=time.perf_counter() - started, records=memory.samples[-1][0],
              rested=rebuild.throttle.rested, resident=memory.document(first))  # fmt: skip
         started = time.perf_counter()
-        proofs = await side_by_side(prefixes, rebuild.prove)
+        proofs = await side_by_side(prefixes, rebuild.proving.prove)
         seconds, items = time.perf_counter() - started, sum(each.content.items for each in proofs)
         _say("proved", seconds=seconds, items=items, digests=[each.content.digest for each in proofs],
              found=sum(each.checks.get("found by their words", 0) for each in proofs))  # fmt: skip

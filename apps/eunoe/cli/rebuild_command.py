@@ -131,7 +131,14 @@ def _rows(rows: "Sequence[GenerationRow]") -> "RenderableType":
 
     table = Table("partition", "generation", "role", "position", "items", "digest")
     for each in rows:
-        cells = (each.partition, each.generation, each.role, each.position, f"{each.items:,}", each.digest[:12])
+        cells = (
+            each.partition,
+            each.generation,
+            each.role,
+            each.position,
+            f"{each.items:,}" if each.digest else "?",
+            each.digest[:12],
+        )
         table.add_row(*map(str, cells))
     return table
 

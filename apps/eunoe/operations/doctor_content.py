@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from eunoe.operations.doctor_finding import Checked, Finding
 from eunoe.readmodels import history
 from eunoe.readmodels.history import HistoryNames, Stored, change
-from eunoe.readmodels.rebuild.content import Content, content_of, items_of, recounted
+from eunoe.readmodels.rebuild.content import Content, content_of, counting, items_of, recounted
 from eunoe.readmodels.recall import keys as recall
 from eunoe.readmodels.recall.record import RECORDS
 from eunoe.runtime.installation import Installation
@@ -64,9 +64,12 @@ async def check_digests(redis: Redis, installation: Installation, libraries: Map
 
 
 async def _counted(redis: Redis, prefix: Prefix, functions: LoadedFunctions) -> tuple[Content, Content] | None:
-    """What the digest says and what is there, at one offset; None where it moved on in each try."""
+    """What the digest says and what is there, at one offset; None where it moved on in each try, or where workers of
+    another version counted."""
     for _ in range(_TRIES):
         before = await content_of(redis, prefix)
+        if before.rules not in ("", await counting(redis, prefix, functions)):
+            return None
         counted = recounted(await items_of(redis, prefix, functions), before.position)
         if await content_of(redis, prefix) == before:
             return before, counted
@@ -82,11 +85,11 @@ async def recount(redis: Redis, installation: Installation, model: str, library:
     for number in range(installation.partitions):
         generations = await GenerationStore(redis).of(first := Prefix(installation.log_id, Partition(number), model))
         for prefix in map(first.of, generations.all):
-            before = await content_of(redis, prefix)
-            counted = recounted(await items_of(redis, prefix, functions), before.position)
+            before, rules = await content_of(redis, prefix), await counting(redis, prefix, functions)
+            counted = recounted(await items_of(redis, prefix, functions), before.position, rules)
             if counted.same_as(before) or await content_of(redis, prefix) != before:
                 continue
-            marks: dict[str, str | int] = {"digest": counted.digest, "items": counted.items}
+            marks: dict[str, str | int] = {"digest": counted.digest, "items": counted.items, "rules": rules}
             # By the library that keeps none: it takes these as they are.
             with contextlib.suppress(WatermarkMismatch):
                 await Watermark(redis, prefix).move([Step(before.position, before.position, (), marks)])

@@ -5,7 +5,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from eunoe.readmodels.rebuild.content import Content
-from eunoe.readmodels.rebuild.rebuilding import Proof, Switched
+from eunoe.readmodels.rebuild.proving import Proof
+from eunoe.readmodels.rebuild.rebuilding import Switched
 from eunoe.runtime.redis.generations import Generations
 from eunoe.runtime.redis.prefix import Prefix
 

@@ -20,7 +20,8 @@ from eunoe.readmodels.rebuild.errors import NoSuchGeneration, NotInTime, NotTheS
 from eunoe.readmodels.rebuild.lease import leased
 from eunoe.readmodels.rebuild.pacing import Throttle
 from eunoe.readmodels.rebuild.places import Places
-from eunoe.readmodels.rebuild.rebuilding import Check, Progress, Proof, Rebuild, Switched, side_by_side
+from eunoe.readmodels.rebuild.proving import Check, Proof
+from eunoe.readmodels.rebuild.rebuilding import Progress, Rebuild, Switched, side_by_side
 from eunoe.readmodels.recall.fold import RecallModel
 from eunoe.readmodels.recall.verifying import QUERIES, RecallCheck
 from eunoe.runtime.brokers import connecting
@@ -207,11 +208,11 @@ class Rebuilding:
 
     async def _proved(self, rebuild: Rebuild, prefix: Prefix, wishes: Wishes) -> Proof | None:
         try:
-            return await rebuild.prove(prefix)
+            return await rebuild.proving.prove(prefix)
         except (NotTheSame, NotInTime):
             if not wishes.accept:
                 raise
-            await rebuild.look_for_records(prefix)
+            await rebuild.proving.look_for_records(prefix)
             return None
 
     async def _until(self, wishes: Wishes) -> Mapping[Partition, Offset]:

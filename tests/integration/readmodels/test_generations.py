@@ -13,8 +13,20 @@ from eunoe.readmodels.history_reader import HistoryReader
 from eunoe.readmodels.keys import KeysModel
 from eunoe.readmodels.outcomes import OutcomesModel
 from eunoe.readmodels.projector import Pace, ReadModel
-from eunoe.readmodels.rebuild.content import NOTHING, content_of, differences, items_of, recounted
+from eunoe.readmodels.rebuild.content import (
+    MIXED,
+    NOTHING,
+    Content,
+    content_of,
+    counting,
+    differences,
+    items_of,
+    recounted,
+)
+from eunoe.readmodels.rebuild.errors import NotTheSame
+from eunoe.readmodels.rebuild.pacing import Throttle
 from eunoe.readmodels.rebuild.places import Places
+from eunoe.readmodels.rebuild.rebuilding import Rebuild
 from eunoe.readmodels.review import ReviewModel
 from eunoe.readmodels.source import KeyDestroyed
 from eunoe.readmodels.store import text
@@ -95,7 +107,8 @@ async def test_the_digest_is_that_of_what_is_there_whatever_the_batches(log: Log
             await swept(log, model, prefix)
             counted = await content_of(log.redis, prefix)
             items = await items_of(log.redis, prefix, functions_of(model))
-            assert recounted(items, counted.position) == counted, model.name
+            rules = await counting(log.redis, prefix, functions_of(model))
+            assert recounted(items, counted.position, rules) == counted, model.name
             found.append(counted)
         assert found[0] == found[1] == found[2], model.name
         assert found[0].items > 0, model.name
@@ -178,7 +191,7 @@ async def test_a_failing_call_leaves_a_digest_that_is_right(log: Log) -> None:
                                      ("HSET", prefix.key("b"), "f", "v")])])  # fmt: skip
     assert await mark.position() == 1
     counted = await content_of(log.redis, prefix)
-    assert recounted(await items_of(log.redis, prefix, functions_of(model)), counted.position) == counted
+    assert recounted(await items_of(log.redis, prefix, functions_of(model)), counted.position, "1") == counted
     assert counted.items == 2
 
 
@@ -270,6 +283,46 @@ async def test_workers_of_two_versions_write_one_generation_in_turn_and_neither_
     assert len(loaded) >= 2
 
 
+def rebuild(log: Log, model: ReadModel[Event]) -> Rebuild:
+    return Rebuild(
+        model=model,
+        redis=log.redis,
+        installation=log.installation,
+        bootstrap=log.bootstrap,
+        throttle=Throttle(redis=log.redis),
+        progress=lambda _: None,
+        patience=1.0,
+    )
+
+
+async def test_workers_that_count_by_different_rules_spoil_no_digest_and_a_rebuild_tells_all_the_same(log: Log) -> None:
+    """A rolling upgrade that changes what counts, and back: item after item is compared where no digest tells."""
+    newer = FunctionLibrary("eunoe_digested", "everything()\nrules = '2'\n").load()
+    for number, each in enumerate(story()):
+        await log.write(each)
+        model = HistoryModel()
+        if number % 2:
+            model.functions = newer  # type: ignore[misc]  # what a worker of the other version has
+        await log.fold(model)
+    live, older = log.prefix("history"), HistoryModel()
+    held = await content_of(log.redis, live)
+    assert held == Content(position=held.position, digest="", items=0, rules=MIXED)
+    assert not held.same_as(held)
+    at = rebuild(log, older)
+    built = next(each for each in await at.places.begin() if each.partition == live.partition)
+    await at.fill([built])
+    proof = await at.proving.prove(built)
+    assert proof.content.rules == await counting(log.redis, built, functions_of(older)) == "1"
+    assert proof.checks == {"compared one by one": proof.content.items}
+    assert proof.content.items > 0
+    key = f"memory:{SAMPLE_TENANT}:{memory('a')}"
+    field = text(min(await log.redis.hkeys(built.key(key))))
+    await log.redis.hset(built.key(key), field, "something else")
+    with pytest.raises(NotTheSame, match=r"serves holds items that workers of several versions counted") as differs:
+        await at.proving.prove(built)
+    assert [(each.key, each.field, each.how) for each in differs.value.found] == [(key, field, "different")]
+
+
 async def test_what_a_removal_left_is_named_until_it_is_gone(log: Log) -> None:
     """Erasures are proved by every generation that holds anything, and this one may."""
     model = HistoryModel()
@@ -351,7 +404,7 @@ async def test_what_one_write_names_twice_counts_once(log: Log) -> None:
     await mark.move([Step(0, 1, writes)])
     counted = await content_of(log.redis, prefix)
     assert counted.items == 2
-    assert recounted(await items_of(log.redis, prefix, functions_of(model)), counted.position) == counted
+    assert recounted(await items_of(log.redis, prefix, functions_of(model)), counted.position, "1") == counted
 
 
 def test_no_two_projections_share_a_mark() -> None:

@@ -41,22 +41,30 @@ class LogDoesNotReachBack(ReadModelError, LogFault):
 
 @dataclass(eq=False)
 class NotTheSame(ReadModelError, LogFault):
-    """Both generations were at one offset and did not hold the same. Nothing was switched."""
+    """Both generations were at one offset and did not hold the same. Nothing was switched.
+
+    ``items``: how many each holds, None where nobody has counted.
+    """
 
     model: str
     partition: Partition
     position: Offset
-    items: tuple[int, int]
+    items: tuple[int | None, int | None]
     found: Sequence[Difference]
 
     def __str__(self) -> str:
+        here, there = map(_number, self.items)
         told = "; ".join(f"{each.key} {each.field} is {each.how}".replace("  ", " ") for each in self.found)
         return (
             f"{self.model} partition {self.partition} differs at offset {self.position}: the generation that serves "
-            f"holds {self.items[0]} items, the one that was built {self.items[1]}. In the latter: {told or 'unknown'}. "
+            f"holds {here}, the one that was built {there}. In the latter: {told or 'unknown'}. "
             "Nothing was switched. Where the code was changed on purpose, so that the two must differ, switch with "
             "--accept-difference; else look for the cause, and give the generation up with --abandon"
         )
+
+
+def _number(items: int | None) -> str:
+    return "items that workers of several versions counted" if items is None else f"{items} items"
 
 
 @dataclass(eq=False)

@@ -5,11 +5,10 @@ called again; readers notice nothing until the switch, and nothing of it but the
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from msgspec import Struct
@@ -17,11 +16,10 @@ from redis.asyncio import Redis
 
 from eunoe.readmodels.as_of import AsOf
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
-from eunoe.readmodels.rebuild.content import Content, content_of, differences
-from eunoe.readmodels.rebuild.errors import LogDoesNotReachBack, NotInTime, NotTheSame
+from eunoe.readmodels.rebuild.errors import LogDoesNotReachBack, NotInTime
 from eunoe.readmodels.rebuild.pacing import Paced, Throttle
 from eunoe.readmodels.rebuild.places import Places
-from eunoe.readmodels.serving import Serving
+from eunoe.readmodels.rebuild.proving import Check, Proving, Tended
 from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.generations import NotChanged
@@ -33,28 +31,7 @@ T = TypeVar("T")
 
 AT_ONCE: Final = 4
 """Partitions filled side by side."""
-_MEETING_S: Final = 5.0
-_TOLD: Final = 10
-_PAUSE_S: Final = 0.1
 _REPORT_S: Final = 0.25
-
-
-class Tended(Protocol):
-    async def tend(self, prefix: Prefix) -> bool:
-        """One step of removing what nobody can read; True while there is more."""
-        ...
-
-
-class Check(Protocol):
-    """A proof beyond the digest. Raises where it fails."""
-
-    async def check(self, live: Prefix, built: Prefix) -> Mapping[str, int]:
-        """What was looked at, by name and number."""
-        ...
-
-    async def found(self, built: Prefix) -> int:
-        """As far as it needs no other generation to compare with. How much was looked at."""
-        ...
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -65,15 +42,6 @@ class Progress(Struct, frozen=True, kw_only=True):
     total: int
     records: int
     seconds: float
-
-
-class Proof(Struct, frozen=True, kw_only=True):
-    """Both generations held this at this position, and what else was looked at."""
-
-    partition: Partition
-    generation: int
-    content: Content
-    checks: Mapping[str, int]
 
 
 class Switched(Struct, frozen=True, kw_only=True):
@@ -139,40 +107,18 @@ class Rebuild:
             telling.cancel()
         self._report("filled")
 
-    async def prove(self, prefix: Prefix) -> Proof:
-        """That the generation holds what the serving one holds, at one offset. Raises `NotTheSame` or `NotInTime`.
-
-        What is removed beside the log, or was erased by a later record, makes them differ for a moment: so they are
-        compared again, at later offsets, before that is believed.
-        """
-        serving = Serving(self.redis, self.installation, self.model.name)
-        deadline = time.monotonic() + self.patience
-        while True:
-            live = await serving.look(prefix.partition)
-            here = await content_of(self.redis, live)
-            try:
-                async with asyncio.timeout(max(_PAUSE_S, deadline - time.monotonic())):
-                    await self._fold(prefix, here.position)
-            except TimeoutError:
-                problem = f"it did not come to {here.position}, where the serving one is: does the log reach that far?"
-                raise NotInTime(self.model.name, prefix.partition, problem) from None
-            while self.tended is not None and await self.tended.tend(prefix):
-                pass
-            there = await content_of(self.redis, prefix)
-            if there.position == here.position and there.same_as(here):
-                break
-            if time.monotonic() > deadline:
-                await self._differs(live, prefix, here, there)
-            await asyncio.sleep(_PAUSE_S)
-        looked: dict[str, int] = {}
-        for each in self.checks:
-            looked |= await each.check(live, prefix)
-        return Proof(partition=prefix.partition, generation=prefix.generation, content=there, checks=looked)
-
-    async def look_for_records(self, prefix: Prefix) -> None:
-        """What can be looked at where the two were not the same, and that was accepted. Raises what a check raises."""
-        for each in self.checks:
-            await each.found(prefix)
+    @property
+    def proving(self) -> Proving:
+        """Of what was filled, by going on with filling it up to where the serving one is."""
+        return Proving(
+            model=self.model,
+            redis=self.redis,
+            installation=self.installation,
+            fold=self._fold,
+            tended=self.tended,
+            checks=self.checks,
+            patience=self.patience,
+        )
 
     async def switch(self, prefix: Prefix, *, behind: bool = False) -> Switched:
         """Readers are answered from it from now on. Raises `NotInTime` where it never comes as far as the other.
@@ -206,21 +152,6 @@ class Rebuild:
         assert self.until is not None
         for each in prefixes:
             await self.places.store.freeze(each, self.until[each.partition])
-
-    async def _differs(self, live: Prefix, built: Prefix, here: Content, there: Content) -> None:
-        partition, model = built.partition, self.model.name
-        if there.position != here.position:
-            problem = f"the generation that serves is at {here.position}, the one that was built at {there.position}"
-            raise NotInTime(model, partition, f"{problem}, and they do not meet: are workers running?")
-        assert self.model.functions is not None
-
-        async def meet() -> None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_MEETING_S):
-                    await self._fold(built, (await content_of(self.redis, live)).position)
-
-        found = await differences(self.redis, live, built, self.model.functions, _TOLD, meet)
-        raise NotTheSame(model, partition, here.position, (here.items, there.items), found)
 
     async def _start(self, prefix: Prefix, start: Offset, from_log_start: bool) -> None:
         mark = Watermark(self.redis, prefix, self.model.functions)

@@ -34,10 +34,10 @@ end
 
 local function apply(keys, args)
   local prefix = string.sub(keys[1], 1, -10)
-  local mark = redis.call('HMGET', keys[1], 'position', 'digest', 'items')
+  local mark = redis.call('HMGET', keys[1], 'position', 'digest', 'items', 'rules')
   local found = tonumber(mark[1] or '0')
   if found ~= tonumber(args[1]) then return {0, found} end
-  local digest = tallied(prefix, mark[2], mark[3], function()
+  local digest = tallied(prefix, mark[2], mark[3], mark[4], function()
     for _, operation in ipairs(cmsgpack.unpack(args[4])) do
       local own = operations[operation[1]]
       if own then own(prefix, unpack(operation, 2)) else redis.call(unpack(operation)) end

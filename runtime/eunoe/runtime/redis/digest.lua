@@ -10,6 +10,10 @@
 -- its text, and the digest is their sums modulo 2^48: writing an item adds its weight, and what it replaces takes its
 -- own away. So every write goes through `redis.call` below, which knows the few commands that projections use, in the
 -- forms in which they use them, and refuses any other on a key that counts.
+--
+-- The mark says by which rules its digest was counted. Whoever changes what counts, or its text, gives `rules` another
+-- name. While workers of two versions write one generation, its mark says `mixed` and has no digest: sums by two rules
+-- would be right by neither. It is compared item by item then, until a generation is filled by one version alone.
 
 -- Asked for by name at each call: what `redis` is while a library is loaded has none of it.
 local server = {
@@ -19,6 +23,7 @@ local server = {
   register_function = redis.register_function,
 }
 local counted, logical
+local rules, MIXED = '1', 'mixed'
 local tally
 
 local WIDE = 281474976710656
@@ -156,13 +161,20 @@ function redis.call(command, key, ...)
 end
 
 local function mark_of()
-  return {'digest', string.format('%012x%012x%012x', tally[1], tally[2], tally[3]), 'items', tally.items}
+  local digest = string.format('%012x%012x%012x', tally[1], tally[2], tally[3])
+  return {'digest', digest, 'items', tally.items, 'rules', rules}
 end
 
--- Runs `work`, which writes under `prefix`, and returns the mark's fields {'digest', …, 'items', …} after it, or nil
--- where nothing is counted. Redis does not undo what a failing call has written, so the digest is kept then too.
-local function tallied(prefix, digest, items, work, mark)
-  if not counted then
+-- Runs `work`, which writes under `prefix`, and returns the mark's fields {'digest', …, 'items', …, 'rules', …} after
+-- it, or nil where nothing is counted. `by`: whose rules `digest` and `items` follow.
+-- Redis does not undo what a failing call has written, so the digest is kept then too.
+local function tallied(prefix, digest, items, by, work, mark)
+  if counted and by ~= rules and (by or digest) then
+    if by ~= MIXED then server.call('HSET', mark, 'rules', MIXED) end
+    server.call('HDEL', mark, 'digest', 'items')
+    by = MIXED
+  end
+  if not counted or by == MIXED then
     work()
     return nil
   end
@@ -181,8 +193,9 @@ end
 
 -- What is removed beside the log, in small steps, changes the digest too.
 local function removing(keys, work)
-  local mark, answer = server.call('HMGET', keys[1], 'digest', 'items'), nil
-  local digest = tallied(string.sub(keys[1], 1, -10), mark[1], mark[2], function() answer = work() end, keys[1])
+  local mark, answer = server.call('HMGET', keys[1], 'digest', 'items', 'rules'), nil
+  local prefix = string.sub(keys[1], 1, -10)
+  local digest = tallied(prefix, mark[1], mark[2], mark[3], function() answer = work() end, keys[1])
   if digest and mark[1] then server.call('HSET', keys[1], unpack(digest)) end
   return answer
 end
@@ -214,6 +227,9 @@ local function items(keys, args)
   end
   return found
 end
+
+-- counting  KEYS[1] = any key of the partition. Returns the name of the rules by which this library counts.
+local function counting() return rules end
 
 -- The whole content counts, as it stands.
 local function everything()

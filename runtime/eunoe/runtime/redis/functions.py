@@ -16,8 +16,8 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from eunoe.runtime.redis.errors import FunctionsUnavailable, LibraryMissing
 
-_SHARED: Final = ("apply", "read", "items")
-_READ_ONLY: Final = frozenset({"read", "items"})
+_SHARED: Final = ("apply", "read", "items", "counting")
+_READ_ONLY: Final = frozenset({"read", "items", "counting"})
 _IN_FRONT: Final = ("digest.lua", "apply.lua")
 
 
