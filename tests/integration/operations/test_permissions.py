@@ -1,4 +1,7 @@
-"""The table of permissions on a broker with an authorizer: what a role may not do is refused, what it may is done."""
+"""The table of permissions on a broker with an authorizer: what a role may not do is refused, what it may is done.
+
+Kafka is spoken to over TLS, and each role logs in with SCRAM; so is Redis, where a whole installation runs.
+"""
 
 import asyncio
 import json
@@ -8,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -20,8 +24,10 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoPermissionError
 
+from encrypted_fixtures import Certificates, certificates, encrypted, scram_users
 from eunoe.client.memory import Memory
 from eunoe.client.receipts import receipts_until
 from eunoe.crypto.signatures import HmacSecret
@@ -35,6 +41,7 @@ from eunoe.runtime.errors import LoginRefused
 from eunoe.runtime.installation import Installation, open_installation, read_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
 from eunoe.runtime.publish import CommandPublisher, NotSent
+from eunoe.runtime.redis.connect import connect
 from eunoe.runtime.settings import Settings
 from eunoe.runtime.signing import EnvelopeMaker, Signers
 from eunoe.schemas.commands import IssueKey
@@ -62,14 +69,18 @@ ALL = [(agent, topic) for agent in Agent for topic in Topic]
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Settings, str]]:
-    """A broker whose second listener asks for a password (SASL PLAIN); the first is its administrator's."""
+def signed(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return certificates(tmp_path_factory.mktemp("signed"))
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, signed: Certificates) -> Iterator[tuple[Settings, str]]:
+    """A broker whose second listener is encrypted and asks for a password (SCRAM); the first is its administrator's."""
     directory = tmp_path_factory.mktemp("guarded")
     client, controller, sasl = free_ports(3)
     (directory / "ports.json").write_text(json.dumps({"client": client, "controller": controller}))
     settings = cleaned_quickly(Settings(kafka=f"127.0.0.1:{client}", prefix="guarded-", partitions=1))
-    users = " ".join(f'user_{name}="{name}-secret"' for name in (principal_of(settings, each) for each in Agent))
-    module = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
     broker = Broker(
         directory,
         cache=cache_directory(),
@@ -77,16 +88,21 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Settings
         extra={
             "listeners": f"PLAINTEXT://127.0.0.1:{client},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{client},SASL://127.0.0.1:{sasl}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl.plain.sasl.jaas.config": module,
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_SSL,CONTROLLER:PLAINTEXT",
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.sasl.scram-sha-512.sasl.jaas.config": module,
+            "listener.name.sasl.ssl.keystore.type": "PEM",
+            "listener.name.sasl.ssl.keystore.location": str(signed.server),
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
         },
     )
     try:
         broker.start()
-        yield settings, f"127.0.0.1:{sasl}"
+        asyncio.run(
+            scram_users(settings.kafka, {(name := principal_of(settings, each)): f"{name}-secret" for each in Agent})
+        )
+        yield replace(settings, kafka_ca=signed.authority), f"127.0.0.1:{sasl}"
     finally:
         broker.kill()
 
@@ -178,8 +194,8 @@ def as_agent(settings: Settings, address: str, agent: Agent) -> Settings:
     return replace(
         settings,
         kafka=address,
-        kafka_security_protocol=SecurityProtocol.SASL_PLAINTEXT,
-        kafka_sasl_mechanism=SaslMechanism.PLAIN,
+        kafka_security_protocol=SecurityProtocol.SASL_SSL,
+        kafka_sasl_mechanism=SaslMechanism.SCRAM_SHA_512,
         kafka_username=name,
         kafka_password=f"{name}-secret",
         redis=settings.redis.replace("://", f"://{name}:{name}-secret@"),
@@ -277,6 +293,7 @@ WORKERS: Final = {
 
 async def test_a_whole_installation_works_with_a_user_for_each_role(
     guarded: tuple[Settings, str],
+    signed: Certificates,
     redis_url: str,
     redis_users: RedisUsers,
     tmp_path: Path,
@@ -290,7 +307,11 @@ async def test_a_whole_installation_works_with_a_user_for_each_role(
         await redis_users.apply(bare)
         installation = await open_installation(bare.brokers, bare.topics)
         settings = replace(await apply_development(bare, installation, tmp_path), principal=PrincipalName(AGENT))
+    there = urlsplit(redis_url)
     async with AsyncExitStack() as running:
+        way = await running.enter_async_context(encrypted(there.hostname or "", there.port or 0, signed))
+        url = f"rediss://127.0.0.1:{way}{there.path}?ssl_ca_certs={signed.authority}"
+        settings = replace(settings, redis=url)
         for role, agent in WORKERS.items():
             async with within(60, f"a worker with the role {role}"):
                 mine = as_agent(settings, address, agent)
@@ -460,6 +481,32 @@ async def test_a_wrong_password_says_who_was_refused_and_not_the_password(applie
     assert f"{settings.group}-client" in str(refused.value)
     assert "EUNOE_KAFKA_PASSWORD" in str(refused.value)
     assert "hunter2" not in repr(refused.value) + str(refused.value)
+
+
+async def test_a_broker_that_another_authority_signed_is_refused_and_the_right_one_is_not(
+    applied: tuple[Settings, str], signed: Certificates, tmp_path: Path
+) -> None:
+    settings, address = applied
+    mine = as_agent(settings, address, Agent.CLIENT)
+    assert (await read_installation(mine.brokers, mine.topics)).partitions == 1
+    stranger = replace(mine, kafka_ca=certificates(tmp_path).authority)
+    with pytest.raises(LoginRefused, match=r"SSLCertVerificationError.*_CA"):
+        await read_installation(stranger.brokers, stranger.topics)
+
+
+async def test_a_redis_that_another_authority_signed_is_refused_and_the_right_one_is_not(
+    redis_url: str, signed: Certificates, tmp_path: Path
+) -> None:
+    there = urlsplit(redis_url)
+    async with encrypted(there.hostname or "", there.port or 0, signed) as port:
+        url = f"rediss://127.0.0.1:{port}{there.path}?ssl_ca_certs="
+        redis = await connect(f"{url}{signed.authority}")
+        try:
+            assert await redis.ping()
+        finally:
+            await redis.aclose()
+        with pytest.raises(RedisConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
+            await connect(f"{url}{certificates(tmp_path).authority}")
 
 
 def test_a_prefix_of_the_installation_is_one_of_its_groups() -> None:
