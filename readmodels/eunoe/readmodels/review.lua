@@ -95,10 +95,28 @@ local function part(prefix, tenant, memory)
   requeue(prefix, tenant, claim)
 end
 
+-- How many wait beside the first of their group: the queue has so many members more than items.
+local function repeated(prefix, tenant, change)
+  local key = prefix .. 'repeats:' .. tenant
+  local count = (tonumber(redis.call('GET', key)) or 0) + change
+  if count > 0 then redis.call('SET', key, count) else redis.call('DEL', key) end
+end
+
+local function join(prefix, tenant, memory, at, alike)
+  local group = named(prefix, 'alike', tenant, alike)
+  local others = redis.call('EXISTS', group) == 1
+  if redis.call('ZADD', group, at, memory) == 1 and others then repeated(prefix, tenant, 1) end
+end
+
+local function leave(prefix, tenant, memory, alike)
+  local group = named(prefix, 'alike', tenant, alike)
+  if redis.call('ZREM', group, memory) == 1 and redis.call('EXISTS', group) == 1 then repeated(prefix, tenant, -1) end
+end
+
 -- Takes a record out of the queue, and out of those that wait with its words.
 local function waited(prefix, tenant, memory, reasons, alike)
   dequeue(prefix, tenant, 'w:' .. memory, reasons)
-  if alike and alike ~= '' then redis.call('ZREM', named(prefix, 'alike', tenant, alike), memory) end
+  if alike and alike ~= '' then leave(prefix, tenant, memory, alike) end
 end
 
 local function gone(prefix, tenant, memory)
@@ -131,7 +149,7 @@ operations['review.wait'] = function(prefix, tenant, memory, refs, claim, at, re
   if is_closed(prefix, tenant, refs) then return end
   redis.call('HSET', named(prefix, 'r', tenant, memory), 'state', 'w', 'refs', refs, 'claim', claim, 'version', 1,
     'reasons', reasons, 'alike', alike, 'record', record)
-  if alike ~= '' then redis.call('ZADD', named(prefix, 'alike', tenant, alike), at, memory) end
+  if alike ~= '' then join(prefix, tenant, memory, at, alike) end
   each_ref(prefix, tenant, memory, refs, 'SADD')
   enqueue(prefix, tenant, 'w:' .. memory, at, reasons)
 end

@@ -11,6 +11,7 @@ Function call that moves the watermark. Under the partition's prefix:
 ``queue:<tenant>``               sorted set by log time: ``w:<memory id>`` and ``c:<claim>``
 ``of:<tenant>:<subject>:<g>``    set: kept records that are about this generation of a subject
 ``alike:<tenant>:<group>``       sorted set by log time: the records that wait with the same words
+``repeats:<tenant>``             how many wait beside the first of their group
 ``closed:<tenant>``              hash: subject -> its last closed generation
 ``closing``                      set: ``<tenant> <subject>:<g>``, closed and not all removed yet
 ``all``, ``by:<reason>``         sorted sets by log time over all tenants: ``<tenant> <queue member>``
@@ -95,6 +96,9 @@ class ReviewNames(Struct, frozen=True):
 
     def alike(self, tenant: TenantId, group: str) -> str:
         return self.prefix.key(f"alike:{tenant}:{group}")
+
+    def repeats(self, tenant: TenantId) -> str:
+        return self.prefix.key(f"repeats:{tenant}")
 
     def queue(self, tenant: TenantId) -> str:
         return self.prefix.key(f"queue:{tenant}")

@@ -119,8 +119,9 @@ Item = Quarantined | Suspended | Conflict
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """``items`` oldest first. ``cursor`` asks for what follows; None at the end.
 
-    ``waiting`` counts the tenant's whole queue, of which ``examined`` were looked at for this page. ``position``: how
-    far the model was, comparable with a consistency token's.
+    ``waiting`` counts the items of the tenant's whole queue: what waits with the same words is one. ``examined``: how
+    many of its records and conflicts were looked at for this page. ``position``: how far the model was, comparable with
+    a consistency token's.
     """
 
     items: tuple[Item, ...]

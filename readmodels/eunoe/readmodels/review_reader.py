@@ -115,11 +115,11 @@ class ReviewReader:
         examined, more = 0, True
         with answers("reading the review queue"):
             position = await self._fresh(names)
-            waiting = (await ask(self._redis, ("ZCARD", names.queue(tenant))))[0]
+            members, repeats = await ask(self._redis, ("ZCARD", names.queue(tenant)), ("GET", names.repeats(tenant)))
             while more and len(found) < limit:
-                members, more = await self._members(names, tenant, last)
-                due = [each for each in members if each[0] <= until]
-                more = more and len(due) == len(members)
+                stretch, more = await self._members(names, tenant, last)
+                due = [each for each in stretch if each[0] <= until]
+                more = more and len(due) == len(stretch)
                 for at, item in zip(due, await self._items(names, tenant, wanted, due), strict=True):
                     if len(found) == limit:
                         more = True
@@ -130,7 +130,7 @@ class ReviewReader:
         return Page(
             items=tuple(found),
             cursor=f"{last[0]}:{last[1]}" if more and last is not None else None,
-            waiting=int(waiting),
+            waiting=int(members) - int(repeats or 0),
             examined=examined,
             position=position,
         )

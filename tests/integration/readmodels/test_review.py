@@ -300,6 +300,7 @@ async def test_the_same_words_from_several_sources_are_one_item_that_each_decisi
     page = await world.page()
     first = page.items[0]
     assert isinstance(first, Quarantined)
+    assert (len(page.items), page.waiting) == (3, 3), "items, and not the five records"
     assert (await world.listed())[0] == memory("m0")
     assert set(await world.listed()) == {memory(each) for each in ("m0", "other", "else")}
     assert ([each.memory_id for each in first.alike], first.alike_total) == ([memory("m1"), memory("m2")], 3)
@@ -311,6 +312,7 @@ async def test_the_same_words_from_several_sources_are_one_item_that_each_decisi
     # What its author takes back takes nobody else's along.
     await world.happens(MemoryRetracted(memory_id=memory("m0"), version=2))
     assert (await world.listed())[0] == memory("m1")
+    assert (await world.page()).waiting == 3
     await world.happens(MemoryPromoted(memory_id=memory("m1"), version=2, trust=Trust.VERIFIED))
     (left,) = [each for each in (await world.page()).items if getattr(each, "memory_id", None) == memory("m2")]
     assert isinstance(left, Quarantined)
@@ -318,7 +320,7 @@ async def test_the_same_words_from_several_sources_are_one_item_that_each_decisi
     await world.happens(
         *(MemoryRejected(memory_id=memory(each), version=2, reason="no") for each in ("m2", "other", "else"))
     )
-    assert not [each for each in await world.keys() if each.startswith(("alike", "queue"))]
+    assert not [each for each in await world.keys() if each.startswith(("alike", "queue", "repeats"))]
 
 
 async def test_no_item_is_lost_between_rounds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
