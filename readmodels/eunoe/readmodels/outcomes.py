@@ -68,6 +68,7 @@ class OutcomesModel:
 
     name: Final = NAME
     source: Final = Topic.LIFECYCLE
+    forgets: Final = False
 
     def __init__(self, redis: Redis, retention: int = RETENTION) -> None:
         self.functions: Final[LoadedFunctions] = DIGESTED.load()

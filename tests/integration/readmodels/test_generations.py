@@ -1,14 +1,16 @@
 """Generations: what they hold as a digest, which one answers, and what a change of them does to readers and writers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from eunoe.crypto.hierarchy import KeyKind
 from eunoe.operations.doctor import FOLDS
 from eunoe.processors.ledger.keys import ledger_prefix
+from eunoe.readmodels.as_of import AsOf
 from eunoe.readmodels.errors import GenerationRetired
-from eunoe.readmodels.history import HistoryModel
+from eunoe.readmodels.history import HistoryModel, change
 from eunoe.readmodels.history_reader import HistoryReader
 from eunoe.readmodels.keys import KeysModel
 from eunoe.readmodels.outcomes import OutcomesModel
@@ -35,8 +37,16 @@ from eunoe.runtime.redis.functions import FunctionLibrary, LoadedFunctions
 from eunoe.runtime.redis.generations import TO_SERVE, GenerationStore, NotChanged
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation, Step, Watermark
-from eunoe.schemas.events import Event, Fact, MemoryForgotten, MemoryRetracted, SubjectForgotten, SubjectRef
-from eunoe.schemas.ids import CommandId, KeyId, LogId, MemoryId, Millis, Partition, Pseudonym
+from eunoe.schemas.events import (
+    Event,
+    Fact,
+    MemoryForgotten,
+    MemoryRetracted,
+    SubjectForgotten,
+    SubjectRef,
+    WithdrawnRef,
+)
+from eunoe.schemas.ids import CommandId, KeyId, LogId, MemoryId, Millis, Offset, Partition, Pseudonym
 from eunoe.testing.samples import (
     SAMPLE_TENANT,
     SAMPLE_TIME,
@@ -321,6 +331,29 @@ async def test_workers_that_count_by_different_rules_spoil_no_digest_and_a_rebui
     with pytest.raises(NotTheSame, match=r"serves holds items that workers of several versions counted") as differs:
         await at.proving.prove(built)
     assert [(each.key, each.field, each.how) for each in differs.value.found] == [(key, field, "different")]
+
+
+async def test_as_of_then_a_record_that_came_later_is_not_known_by_its_end(log: Log) -> None:
+    """Forgotten since, and forgotten with what was built on it: of both only what was there then is marked."""
+    draft = sample_draft(memory_id=memory("later"))
+    early = event(0, sample_accepted(sample_draft(memory_id=memory("early"))))
+    until = (await log.write(early))[0] + 1
+    gone = (WithdrawnRef(memory_id=memory("built on it"), version=1),)
+    facts: list[Fact] = [sample_accepted(draft)]
+    facts += [MemoryForgotten(memory_id=memory(each), version=2, withdrawn=gone) for each in ("later", "early")]
+    await log.write(*(event(number, fact) for number, fact in enumerate(facts, start=1)))
+    for model in models(log):
+        await log.fold(AsOf(model, Offset(until)), generation=2)
+        built = log.prefix(model.name, 2)
+        held = [key async for key in log.redis.scan_iter(match=f"{built}*")]
+        for each in ("later", "built on it"):
+            assert not any(memory(each).encode() in key for key in held), model.name
+    entries: Any = await log.redis.hvals(log.prefix("history", 2).key(f"memory:{SAMPLE_TENANT}:{memory('early')}"))
+    assert sorted(change(each).kind for each in entries) == ["MemoryAccepted", "MemoryForgotten"]
+    outcomes = log.prefix("outcomes", 2)
+    assert await log.redis.zcard(outcomes.key("by-time")) == 1, "nobody's later command"
+    await log.fold(HistoryModel())
+    assert await log.redis.exists(log.prefix("history").key(f"memory:{SAMPLE_TENANT}:{memory('later')}")), "else it is"
 
 
 async def test_what_a_removal_left_is_named_until_it_is_gone(log: Log) -> None:

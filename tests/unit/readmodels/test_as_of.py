@@ -65,6 +65,7 @@ async def test_what_came_later_changes_nothing_but_what_takes_away() -> None:
     given = records(sample_accepted(sample_draft(memory_id=MEMORY)), *changing, *taking)
     folded = await AsOf(Echo(), Offset(1)).fold(PREFIX, given)
     assert [at for at, operations in enumerate(folded) if operations] == [0, 4, 5, 6, 7, 8, 9]
+    assert folded[5] == [("known", "SET", PREFIX.key("at"), 5)], "of a record that is there, and of no other"
     everything = await AsOf(Echo(), Offset(99)).fold(PREFIX, given)
     assert all(everything)
     assert len(everything) == len(folded) == len(given)

@@ -12,6 +12,11 @@
 
 local operations = {}
 
+-- A command on its key where that is there already; else nothing.
+operations.known = function(_, command, key, ...)
+  if redis.call('EXISTS', key) == 1 then redis.call(command, key, ...) end
+end
+
 -- Every function is registered as whole(function). While a slot leaves a node of a cluster, a key that is not there may
 -- be absent or gone ahead; Redis refuses to look at one, so looking for a key that nobody writes tells. Before anything
 -- is written: a call that fails half way is not undone. (The node it goes to is never asked: see cluster.py.)
