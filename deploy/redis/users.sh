@@ -1,10 +1,11 @@
 #!/bin/sh
 # Made from the table in apps/eunoe/operations/store_permissions.py; a test compares.
 # Run with EUNOE_REDIS, the URL of an administrator, and a password for each user (no spaces or quotes) in
-# EUNOE_<ROLE>_PASSWORD; on a cluster for every node. With an `aclfile`, ACL SAVE keeps the users over a restart.
+# EUNOE_<ROLE>_PASSWORD; on a cluster for every node. Where it is rediss:// and the system does not know who signed its
+# certificate, EUNOE_REDIS_CA names the file (PEM). With an `aclfile`, ACL SAVE keeps the users over a restart.
 # Give the user `default` a password of its own, or switch it off, afterwards.
 set -eu
-answers=$(redis-cli -u "$EUNOE_REDIS" <<END
+answers=$(redis-cli -u "$EUNOE_REDIS" ${EUNOE_REDIS_CA:+--cacert "$EUNOE_REDIS_CA"} <<END
 ACL SETUSER eunoe-producer reset on >$EUNOE_PRODUCER_PASSWORD resetchannels %R~eunoe:*:{p*}:keys:* %R~eunoe:*:{p*}:subjects:* %R~eunoe:*:{p*}:outcomes:* %RW~eunoe:*:{p*}:holders:g*:of:eunoe-producer %R~eunoe:installation:* %R~eunoe:is-it-there -@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info +hset +hdel +time +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command (-@all +sadd %W~eunoe:*:{p*}:holders:g*:users)
 ACL SETUSER eunoe-reader reset on >$EUNOE_READER_PASSWORD resetchannels %R~eunoe:*:{p*}:keys:* %R~eunoe:*:{p*}:subjects:* %R~eunoe:*:{p*}:outcomes:* %R~eunoe:*:{p*}:recall:* %R~eunoe:*:{p*}:history:* %RW~eunoe:*:{p*}:holders:g*:of:eunoe-reader %R~eunoe:installation:* %R~eunoe:is-it-there -@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info +hset +hdel +time +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command (-@all +sadd %W~eunoe:*:{p*}:holders:g*:users)
 ACL SETUSER eunoe-client reset on >$EUNOE_CLIENT_PASSWORD resetchannels %R~eunoe:*:{p*}:keys:* %R~eunoe:*:{p*}:subjects:* %R~eunoe:*:{p*}:outcomes:* %R~eunoe:*:{p*}:recall:* %R~eunoe:*:{p*}:review:* %R~eunoe:*:{p*}:history:* %RW~eunoe:*:{p*}:holders:g*:of:eunoe-client %R~eunoe:installation:* %R~eunoe:is-it-there -@all +@read +@connection +@transaction -@dangerous -scan -randomkey +fcall_ro +function|list +info +hset +hdel +time +cluster|slots +cluster|shards +cluster|nodes +cluster|keyslot +readonly +readwrite +command (-@all +sadd %W~eunoe:*:{p*}:holders:g*:users)

@@ -72,10 +72,11 @@ _HEADER: Final = """\
 #!/bin/sh
 # Made from the table in apps/eunoe/operations/store_permissions.py; a test compares.
 # Run with EUNOE_REDIS, the URL of an administrator, and a password for each user (no spaces or quotes) in
-# EUNOE_<ROLE>_PASSWORD; on a cluster for every node. With an `aclfile`, ACL SAVE keeps the users over a restart.
+# EUNOE_<ROLE>_PASSWORD; on a cluster for every node. Where it is rediss:// and the system does not know who signed its
+# certificate, EUNOE_REDIS_CA names the file (PEM). With an `aclfile`, ACL SAVE keeps the users over a restart.
 # Give the user `default` a password of its own, or switch it off, afterwards.
 set -eu
-answers=$(redis-cli -u "$EUNOE_REDIS" <<END"""
+answers=$(redis-cli -u "$EUNOE_REDIS" ${EUNOE_REDIS_CA:+--cacert "$EUNOE_REDIS_CA"} <<END"""
 _FOOTER: Final = """\
 END
 )

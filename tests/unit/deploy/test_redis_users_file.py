@@ -25,13 +25,17 @@ def test_a_user_that_was_refused_is_an_error_though_redis_cli_says_nothing(
 ) -> None:
     """A stand-in for redis-cli, which ends with 0 where it reads commands."""
     each_line = f'while read -r line; do [ -z "{answer}" ] || echo "{answer}"; done'
-    (tmp_path / "redis-cli").write_text(f"#!/bin/sh\n{each_line}\n")
+    (tmp_path / "redis-cli").write_text(f'#!/bin/sh\necho "$@" > "{tmp_path}/asked"\n{each_line}\n')
     (tmp_path / "redis-cli").chmod(0o755)
     passwords = {f"EUNOE_{agent.upper()}_PASSWORD": "secret" for agent in Agent}
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "EUNOE_REDIS": "redis://localhost"} | passwords
     done = subprocess.run(["/bin/sh", str(FILE)], env=environ, capture_output=True, text=True, check=False, timeout=20)
     assert done.returncode == code, (done.stdout, done.stderr)
     assert ("Not every user" in done.stderr) is (code == 1)
+    assert (tmp_path / "asked").read_text() == "-u redis://localhost\n"
+    environ |= {"EUNOE_REDIS": "rediss://localhost", "EUNOE_REDIS_CA": "/a folder/ca.pem"}
+    subprocess.run(["/bin/sh", str(FILE)], env=environ, capture_output=True, check=False, timeout=20)
+    assert (tmp_path / "asked").read_text() == "-u rediss://localhost --cacert /a folder/ca.pem\n"
 
 
 def test_what_makes_the_system_safe_is_in_the_table() -> None:
