@@ -71,7 +71,11 @@ def inspection_table(found: "Inspection") -> "Table | str":
 
 
 def traces_document(found: "Traces") -> dict[str, Any]:
-    return {"traces": [_trace(each) for each in found.traces], "unreadable": found.unreadable}
+    return {
+        "traces": [_trace(each) for each in found.traces],
+        "unreadable": found.unreadable,
+        "unopened": found.unopened,
+    }
 
 
 def traces_table(found: "Traces") -> "Table | str":

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from eunoe.client.gate import NOT_ALLOWED, ControlGate
 from eunoe.client.held import read_log
@@ -12,7 +13,7 @@ from eunoe.client.tracing import Rules, named
 from eunoe.client.write_decisions import Decided, Decisions
 from eunoe.crypto.errors import KeyClosed, KeyUnknown
 from eunoe.crypto.keyring import Keyring
-from eunoe.readmodels.recall.errors import ReadRefused
+from eunoe.readmodels.recall.errors import KeyStillUnknown, ReadRefused
 from eunoe.readmodels.recall.inspecting import Inspection, Look, Status
 from eunoe.readmodels.recall.record import StoredRecord
 from eunoe.readmodels.subjects import SubjectsReader
@@ -23,6 +24,9 @@ from eunoe.schemas.ids import MemoryId, Millis, Offset, TenantId
 from eunoe.schemas.policy import PrincipalRule
 from eunoe.schemas.traces import TraceKind
 from eunoe.schemas.values import Action, MemoryClass
+
+_NO_KEYS: Final = b"-"
+"""No conversation is known by it: of a tenant whose keys are not known."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,15 +139,19 @@ class Looking:
             session=None if session_id is None else await self._session(of, session_id),
         )
         await read_log(self.kafka, self.installation, of, Offset(0), found.take)
+        if found.session == _NO_KEYS and found.has_keys:
+            raise KeyStillUnknown(of, None)
         return found.shown()
 
     async def _session(self, tenant: TenantId, session_id: str) -> bytes:
-        """How the log knows the conversation. Of a tenant without keys it knows none."""
+        """How the log knows the conversation. Of a tenant that never had keys it knows none."""
         named("session_id", session_id)
         try:
             return (await self.keyring.tenant(tenant)).session_reference(session_id)
-        except (KeyClosed, KeyUnknown):
+        except KeyClosed:
             return b""
+        except KeyUnknown:
+            return _NO_KEYS
 
     async def traces(
         self,

@@ -206,7 +206,11 @@ class Reviewing:
         """Of a tenant that has no keys (any more) nothing waits, whoever is asked for."""
         try:
             return (await self.reader.keyring.tenant(tenant)).pseudonym(subject)
-        except (KeyClosed, KeyUnknown):
+        except KeyClosed:
+            return _NOBODY
+        except KeyUnknown as error:
+            if (await self.queue.page(tenant, Wanted(), 1)).items:
+                raise KeyStillUnknown(tenant, None) from error  # it has had one, and nothing says that it is gone
             return _NOBODY
 
     async def _passed(self, after: str | None, timeout: float) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
-from eunoe.crypto.errors import CryptoError
+from eunoe.crypto.errors import CryptoError, KeyClosed, KeySourceUnavailable, RetiredKek, WrongKek
 from eunoe.crypto.keyring import Keyring
 from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.deadline import within
@@ -39,10 +39,14 @@ class ReadTrace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traces:
-    """Oldest first, each trace once. ``unreadable``: records of the topic that are no traces this version knows."""
+    """Oldest first, each trace once. ``unreadable``: records of the topic that are no traces this version knows.
+
+    ``unopened``: traces shown without what was asked, though nothing says that their key was destroyed.
+    """
 
     traces: tuple[ReadTrace, ...]
     unreadable: int = 0
+    unopened: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +86,10 @@ async def traces_of(
     """
     place = TopicPartition(installation.topic(Topic.ACCESS), installation.partition_of(asked.tenant))
     found: dict[str, ReadTrace] = {}
-    unreadable = 0
+    unreadable = unopened = 0
 
     async def take(record: ConsumerRecord) -> None:
-        nonlocal unreadable
+        nonlocal unreadable, unopened
         if record.key != asked.tenant.encode():
             return
         try:
@@ -94,7 +98,11 @@ async def traces_of(
             unreadable += 1
             return
         if trace.trace_id not in found and asked.wants(trace) and may_see(trace):
-            opened = await _opened(keyring, trace) if may_open(trace) else None
+            opened = None
+            try:
+                opened = await _opened(keyring, trace) if may_open(trace) else None
+            except NotOpened:
+                unopened += 1
             found[trace.trace_id] = ReadTrace(
                 trace=trace,
                 query=None if opened is None else opened.query,
@@ -102,7 +110,8 @@ async def traces_of(
             )
 
     await _each(bootstrap, place, asked.since, take)
-    return Traces(traces=tuple(sorted(found.values(), key=lambda each: each.trace.at)), unreadable=unreadable)
+    traces = tuple(sorted(found.values(), key=lambda each: each.trace.at))
+    return Traces(traces=traces, unreadable=unreadable, unopened=unopened)
 
 
 async def _each(
@@ -124,14 +133,22 @@ async def _each(
             await consumer.stop()
 
 
+class NotOpened(Exception):
+    """Not erased either: whoever wrote the trace named no key that there is, or sealed something else."""
+
+
 async def _opened(keyring: Keyring, trace: Trace) -> Asked | None:
+    """None where nothing is sealed, or the day's key is destroyed. Raises `NotOpened`, and what is wrong with this
+    process or the key store: one trace that a client made up keeps nobody from the others."""
     if not trace.sealed:
         return None
     try:
         cipher = await keyring.access_cipher(trace.tenant, trace.key_id)
         return ASKED.decode(cipher.open(place_of(trace.trace_id, trace.tenant), trace.sealed))
-    except (CryptoError, msgspec.MsgspecError) as error:
-        if isinstance(error, CryptoError) and error.retryable:
-            raise
-        log.debug("what a trace asked for cannot be opened: %s", type(error).__name__)
+    except KeyClosed:
         return None
+    except (WrongKek, RetiredKek, KeySourceUnavailable):
+        raise
+    except (CryptoError, msgspec.MsgspecError) as error:
+        log.debug("what a trace asked for cannot be opened: %s", type(error).__name__)
+        raise NotOpened from error

@@ -12,6 +12,7 @@ from eunoe.schemas.events import (
     CandidateObserved,
     CommandRejected,
     Event,
+    KeyIssued,
     MemoryAccepted,
     MemoryForgotten,
     MemoryPromoted,
@@ -70,6 +71,8 @@ class Decisions:
     whom: dict[MemoryId, set[tuple[Pseudonym, int]]] = field(default_factory=dict)
     closed: set[tuple[Pseudonym, int]] = field(default_factory=set)
     forgotten: set[MemoryId] = field(default_factory=set)
+    has_keys: bool = False
+    """Whether the log says that the tenant was given any."""
 
     def take(self, offset: Offset, event: Event) -> None:
         """In the order of the log: a later decision about a record says of it what its birth said."""
@@ -108,6 +111,8 @@ class Decisions:
                 self.forgotten.add(memory_id)
             case SubjectForgotten(subject=subject, generation=generation):
                 self.closed.add((subject, generation))
+            case KeyIssued():
+                self.has_keys = True
             case _:
                 pass
 
