@@ -84,6 +84,9 @@ class NothingToWaitFor:
     async def wait(self, tenant: TenantId) -> None:
         return None
 
+    async def is_over(self, tenant: TenantId, incarnation: int) -> bool:
+        return False
+
 
 @dataclass(slots=True)
 class Sealer:

@@ -22,6 +22,7 @@ from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.readmodels.recall.scope import Admission, ReadScope
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.steps import steps_of
+from eunoe.readmodels.tenants import TenantStanding
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Watermark
@@ -65,6 +66,9 @@ class OpenGate:
 
     def admit(self, scope: ReadScope) -> Admission:
         return Admission(max_sensitivity=Sensitivity.RESTRICTED, control_offset=0)
+
+    def enter(self, tenant: TenantId, standing: TenantStanding) -> None:
+        return None
 
 
 @dataclass(slots=True)

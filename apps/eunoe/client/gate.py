@@ -5,6 +5,7 @@ from typing import Final, Protocol
 from eunoe.crypto.signatures import Ed25519Signer, Secret
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.scope import Admission, ReadScope
+from eunoe.readmodels.tenants import TenantsReader, TenantStanding
 from eunoe.runtime.control_state import ControlState
 from eunoe.schemas.ids import PrincipalName, TenantId
 from eunoe.schemas.policy import Policy, PrincipalRule, SecretRef
@@ -14,6 +15,8 @@ NO_POLICY: Final = "no_policy"
 READS_OFF: Final = "reads_off"
 NOT_ALLOWED: Final = "not_allowed"
 FOREIGN_TENANT: Final = "foreign_tenant"
+TENANT_FORGOTTEN: Final = "tenant_forgotten"
+TENANT_RESTRICTED: Final = "tenant_restricted"
 NOT_AUTHENTICATED: Final = "not_authenticated"
 UNKNOWN_PURPOSE: Final = "unknown_purpose"
 FORBIDDEN_PURPOSE: Final = "forbidden_purpose"
@@ -85,9 +88,21 @@ class ControlGate:
         rule = self._authenticated(policy)
         if rule is None:
             raise ReadRefused(NOT_AUTHENTICATED, tenant)
-        if rule.tenants is not None and tenant not in rule.tenants:
+        if not rule.concerns(tenant):
             raise ReadRefused(FOREIGN_TENANT, tenant)
         return rule
+
+    def enter(self, tenant: TenantId, standing: TenantStanding) -> None:
+        """`belongs` was asked, and this is how the tenant stands: it may be read, and is the one the policy means.
+
+        Raises `ReadRefused`.
+        """
+        if standing.forgotten:
+            raise ReadRefused(TENANT_FORGOTTEN, tenant)
+        if standing.asked:
+            raise ReadRefused(TENANT_RESTRICTED, tenant)
+        if not self.belongs(tenant).enters(tenant, standing.incarnation):
+            raise ReadRefused(FOREIGN_TENANT, tenant)
 
     def fallback(self, purpose: str | None) -> str | None:
         """What the policy says an agent does without memory for this purpose; None where it says nothing."""
@@ -114,6 +129,13 @@ class ControlGate:
         if rule is None or not any(_is(secret, ref) for secret in self._secrets for ref in rule.secrets):
             return None
         return rule
+
+
+async def entered(gate: ControlGate, tenants: TenantsReader, tenant: TenantId) -> TenantStanding:
+    """How the tenant stands now, if ``gate`` lets the caller in. Raises `ReadRefused`, `StoreUnavailable`."""
+    standing = await tenants.standing(tenant)
+    gate.enter(tenant, standing)
+    return standing
 
 
 def _is(secret: Secret, ref: SecretRef) -> bool:

@@ -36,6 +36,7 @@ from eunoe.schemas.events import (
     SubjectHeld,
     SubjectReadmitted,
     SubjectRef,
+    TenantForgotten,
 )
 from eunoe.schemas.ids import MemoryId, Offset, Pseudonym, TenantId
 from eunoe.schemas.policy import BY_POLICY
@@ -80,6 +81,8 @@ class Held:
     about_person: list[tuple[EventHeader, Fact]] = field(default_factory=list)
     facts: list[Event] = field(default_factory=list)
     """Of everybody's records, in order; kept only where nobody is named."""
+    ended: bool = False
+    """Whether the tenant was forgotten meanwhile, whatever has its name by now."""
     position: Offset = field(default=Offset(0))
 
     def take(self, offset: Offset, event: Event) -> None:
@@ -87,6 +90,8 @@ class Held:
         if event.header.tenant != self.tenant:
             return
         fact = event.fact
+        if isinstance(fact, TenantForgotten):
+            self._begun_anew()
         if isinstance(fact, SubjectForgotten):
             self.closed.add(SubjectRef(subject=fact.subject, generation=fact.generation))
         if isinstance(fact, MemoryForgotten):
@@ -111,6 +116,12 @@ class Held:
             if memory_id in self.records:
                 self.records[memory_id].changes.append((offset, change))
 
+    def _begun_anew(self) -> None:
+        """What was held is another tenant's from here on; it is gone."""
+        self.ended = True
+        for each in (self.records, self.about_person, self.facts):
+            each.clear()
+
     def _born(self, header: EventHeader, fact: MemoryAccepted | MemoryQuarantined) -> None:
         draft = fact.draft
         whom = (SubjectRef(subject=draft.subject, generation=draft.generation), *fact.about)
@@ -130,6 +141,8 @@ class Held:
         """Take over who and what was forgotten since; what came is left where it is."""
         self.closed |= later.closed
         self.forgotten |= later.forgotten
+        if later.ended:
+            self.forgotten.update(self.records)
 
     def of_generation(self, generation: int) -> Iterable[HeldRecord]:
         """The person's records of one generation, in the order in which they came."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from eunoe.client.gate import NOT_ALLOWED, ControlGate
+from eunoe.client.gate import NOT_ALLOWED, ControlGate, entered
 from eunoe.client.held import read_log
 from eunoe.client.history_scope import named_scope, sees_all
 from eunoe.client.reading import Reading, scope_of
@@ -17,6 +17,7 @@ from eunoe.readmodels.recall.errors import KeyStillUnknown, ReadRefused
 from eunoe.readmodels.recall.inspecting import Inspection, Look, Status
 from eunoe.readmodels.recall.record import StoredRecord
 from eunoe.readmodels.subjects import SubjectsReader
+from eunoe.readmodels.tenants import TenantStanding
 from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.events import SubjectRef
@@ -115,6 +116,7 @@ class Looking:
         rule = self._gate.belongs(of)
         if not (rule.may(Action.HOLD, of) or rule.may(Action.ERASE, of)):
             raise ReadRefused(NOT_ALLOWED, of)
+        await self._entered(of)
         return await SubjectsReader(self.reading.reader.redis, self.installation).holds(of)
 
     async def decisions(
@@ -131,6 +133,7 @@ class Looking:
         of = TenantId(tenant)
         rule = self._gate.belongs(of)
         sees_all = rule.may(Action.OPERATE, of) or rule.may(Action.REVIEW, of)
+        await self._entered(of)
         found = Decisions(
             tenant=of,
             mine=None if sees_all else self.reading.principal,
@@ -142,6 +145,9 @@ class Looking:
         if found.session == _NO_KEYS and found.has_keys:
             raise KeyStillUnknown(of, None)
         return found.shown()
+
+    async def _entered(self, tenant: TenantId) -> TenantStanding:
+        return await entered(self._gate, self.reading.tenants, tenant)
 
     async def _session(self, tenant: TenantId, session_id: str) -> bytes:
         """How the log knows the conversation. Of a tenant that never had keys it knows none."""
@@ -174,13 +180,14 @@ class Looking:
         sees_all = operates or rule.may(Action.REVIEW, of)
         if not sees_all and not rule.may(Action.READ, of):
             raise ReadRefused(NOT_ALLOWED, of)
+        standing = await self._entered(of)
         return await traces_of(
             self.kafka,
             self.installation,
             self.keyring,
             TraceQuery(
                 tenant=of,
-                since=since,
+                since=max(since or Millis(0), standing.since) or None,
                 trace_id=trace_id,
                 session_id=session_id,
                 memory_id=None if memory_id is None else MemoryId(memory_id),

@@ -224,6 +224,25 @@ class Memory:
         """Allow new memories about a forgotten person. Nothing old comes back."""
         return await self._do("readmit", timeout, subject=subject, **fields)
 
+    async def forget_tenant(self, tenant: str, *, timeout: float = TIMEOUT_S) -> Outcome:
+        """Render a whole tenant unreadable: everybody in it, and its own keys. Needs the right ``erase``.
+
+        Where the policy asks for two people the first gets ``TenantActionProposed``. Under a legal hold on anybody in
+        it: ``TenantForgettingRequested``, nobody reads it from then on, and it runs when the last hold lifts.
+        """
+        standing = await self.reading.tenants.standing(TenantId(tenant))
+        sent = await self.producer.forget_tenant(TenantId(tenant), standing.incarnation)
+        return await sent.outcome(timeout)
+
+    async def readmit_tenant(self, tenant: str, *, timeout: float = TIMEOUT_S) -> Outcome:
+        """Let the name of a forgotten tenant stand for a new one, which starts empty. Nothing old comes back.
+
+        Needs the right ``readmit``, and two people as `forget_tenant`.
+        """
+        standing = await self.reading.tenants.standing(TenantId(tenant))
+        sent = await self.producer.readmit_tenant(TenantId(tenant), standing.incarnation)
+        return await sent.outcome(timeout)
+
     async def withdraw(self, subject: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
         """Take back a request to forget a person that was not carried out yet."""
         return await self._do("withdraw", timeout, subject=subject, **fields)

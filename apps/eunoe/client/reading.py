@@ -8,7 +8,7 @@ from typing import Final, Required, TypedDict, TypeVar, Unpack
 
 from redis.asyncio import Redis
 
-from eunoe.client.gate import ControlGate
+from eunoe.client.gate import ControlGate, entered
 from eunoe.client.history_scope import end_of, is_readable, named_scope, sees_all, until
 from eunoe.client.room import Room
 from eunoe.client.tracing import Rules, Tracer, named
@@ -22,6 +22,7 @@ from eunoe.readmodels.recall.result import SearchResult
 from eunoe.readmodels.recall.scope import ReadScope
 from eunoe.readmodels.recall.why import NOT_FOUND, Why
 from eunoe.readmodels.subjects import SubjectsReader
+from eunoe.readmodels.tenants import TenantsReader
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.metrics import SEARCH_RECORDS, SEARCH_SECONDS, SILENT, Meter
@@ -102,6 +103,7 @@ class Reading:
     gate: ControlGate
     reader: MemoryReader
     histories: HistoryReader
+    tenants: TenantsReader
     tracer: Tracer
     room: Room
     meter: Meter = field(default=SILENT)
@@ -213,6 +215,7 @@ class Reading:
         if not is_uuid(memory_id):
             raise BadScope("memory_id", "is no canonical UUID")
         rule = self.gate.belongs(of)
+        await entered(self.gate, self.tenants, of)
         if sees_all(rule, of):
             self.gate.check_switch(of, purpose)
             return await self.histories.history(of, which, as_of)
@@ -223,6 +226,7 @@ class Reading:
     async def _readable_history(self, scope: ReadScope, memory_id: MemoryId) -> History:
         """Without entries where the scope could not read it."""
         admission = self.gate.admit(scope)
+        await entered(self.gate, self.tenants, scope.tenant)
         found = await self.histories.history(scope.tenant, memory_id)
         subjects = SubjectsReader(self.reader.redis, self.reader.installation)
         if await is_readable(found, scope, admission, subjects):
@@ -257,6 +261,7 @@ def make_reading(
         gate=gate,
         reader=reader,
         histories=HistoryReader(redis, installation),
+        tenants=TenantsReader(redis, installation),
         tracer=Tracer(principal=principal, writer=writer, clock=clock),
         room=Room(settings.searches_at_once),
         meter=meter,

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
+from eunoe.client.gate import entered
 from eunoe.client.held import Held, HeldRecord, read_on
 from eunoe.client.held_texts import keys_passed, opened
 from eunoe.client.memory import Memory
@@ -106,6 +107,7 @@ async def reevaluate(
     of = TenantId(tenant)
     gate = memory.reviewing.gate
     gate.check(of)
+    await entered(gate.control, memory.reading.tenants, of)
     policy = gate.control.state.policy
     if policy is None:
         raise ReadRefused(_NO_POLICY, of)

@@ -7,6 +7,7 @@ from eunoe.client.gate import NOT_ALLOWED, READS_OFF, UNKNOWN_PURPOSE, ControlGa
 from eunoe.client.review_shown import Withheld
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.scope import Admission, ReadScope
+from eunoe.readmodels.tenants import TenantStanding
 from eunoe.schemas.ids import PrincipalName, TenantId
 from eunoe.schemas.policy import PrincipalRule
 from eunoe.schemas.values import Action, Sensitivity
@@ -40,6 +41,10 @@ class ReviewGate:
             max_sensitivity=min(rule.max_sensitivity, purpose.max_sensitivity, key=_LEVELS.index),
             control_offset=state.offset,
         )
+
+    def enter(self, tenant: TenantId, standing: TenantStanding) -> None:
+        """As `ControlGate.enter`."""
+        self.control.enter(tenant, standing)
 
     def withholds(self, tenant: TenantId, purposes: tuple[str, ...], sensitivity: Sensitivity) -> Withheld | None:
         """Why a text that serves these purposes is not shown; None where it may be seen for one of them."""

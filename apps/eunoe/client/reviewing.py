@@ -7,6 +7,7 @@ off; a text is shown only where the reviewer may read it now.
 from dataclasses import dataclass, replace
 from typing import Final
 
+from eunoe.client.gate import entered
 from eunoe.client.reading import Reading
 from eunoe.client.review_gate import ReviewGate
 from eunoe.client.review_shown import (
@@ -32,6 +33,7 @@ from eunoe.readmodels.review_beside import Beside
 from eunoe.readmodels.review_items import CONFLICT, SUSPENDED, Conflict, Page, Quarantined, Suspended, Waiting
 from eunoe.readmodels.review_reader import ReviewReader, Wanted
 from eunoe.readmodels.subjects import SubjectsReader
+from eunoe.readmodels.tenants import TenantsReader
 from eunoe.readmodels.waiting import wait_until
 from eunoe.schemas.codec import BODIES
 from eunoe.schemas.commands import MemoryBody
@@ -54,6 +56,7 @@ class Reviewing:
     gate: ReviewGate
     queue: ReviewReader
     reader: MemoryReader
+    tenants: TenantsReader
 
     @property
     def subjects(self) -> SubjectsReader:
@@ -79,6 +82,7 @@ class Reviewing:
         """
         of = TenantId(tenant)
         self.gate.check(of)
+        await entered(self.gate.control, self.tenants, of)
         if isinstance(limit, bool) or not 1 <= limit <= MOST:
             raise BadScope("limit", f"not between 1 and {MOST}")
         if reason is not None and reason not in _REASONS:
@@ -96,6 +100,7 @@ class Reviewing:
         """The item with all that a decision needs; None where nothing of this id waits. Raises as `reviews`."""
         of, which = TenantId(tenant), MemoryId(memory_id)
         self.gate.check(of)
+        await entered(self.gate.control, self.tenants, of)
         if not is_uuid(memory_id):
             raise BadScope("memory_id", "is no canonical UUID")
         await self._passed(after, timeout)
@@ -227,4 +232,4 @@ def make_reviewing(reading: Reading) -> Reviewing:
     gate = ReviewGate(reading.gate, reading.principal)
     reader = replace(reading.reader, gate=gate)
     queue = ReviewReader(reader.redis, reader.installation, reader.clock, max_lag=reader.settings.max_lag)
-    return Reviewing(gate=gate, queue=queue, reader=reader)
+    return Reviewing(gate=gate, queue=queue, reader=reader, tenants=reading.tenants)

@@ -20,6 +20,7 @@ from eunoe.schemas.events import (
     MemoryRejected,
     MemorySuspended,
     SubjectForgotten,
+    TenantForgotten,
 )
 from eunoe.schemas.ids import CommandId, MemoryId, Millis, Offset, PrincipalName, Pseudonym, TenantId
 from eunoe.schemas.values import MemoryClass, SourceKind
@@ -79,6 +80,8 @@ class Decisions:
         header = event.header
         if header.tenant != self.tenant:
             return
+        if isinstance(event.fact, TenantForgotten):
+            self.found.clear()  # of another tenant, which had the name before
         self._learn(event)
         decided = self._decided(offset, event)
         if decided is None or (self.since is not None and decided.at < self.since):

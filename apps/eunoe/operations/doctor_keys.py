@@ -3,12 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from eunoe.operations.doctor_finding import Checked, Finding, some
 from eunoe.operations.doctor_log import Facts, Generation, KeyTopic, Number
-from eunoe.schemas.ids import KeyId, Millis, Partition
+from eunoe.schemas.ids import KeyId, Millis, Partition, TenantId
 from eunoe.schemas.receipts import BY_ITSELF, WORDING, Stage
 
+_CLOSED: Final = "generation closed"
+_ENDED: Final = "tenant forgotten"
 PATIENCE_MS = 60_000
 """How late anything may be beyond what the settings say it takes, before it is a finding."""
 
@@ -55,40 +58,47 @@ def check_unknown(facts: Facts, keys: KeyTopic) -> Checked:
 def check_closed(facts: Facts, keys: KeyTopic, times: Times) -> Checked:
     """Keys of the forgotten that are still there."""
     left: dict[Generation, list[KeyId]] = defaultdict(list)
+    of_tenants: dict[tuple[TenantId, int], list[KeyId]] = defaultdict(list)
     for key_id, record in keys.held.items():
         if record.subject is not None:
             whom = (record.tenant, record.subject, record.generation)
             if whom in facts.closed:
                 left[whom].append(key_id)
-    late = {whom: ids for whom, ids in left.items() if times.due(Stage.COMPACTED, facts.closed[whom].at)}
+        if (record.tenant, record.incarnation) in facts.tenants:
+            of_tenants[record.tenant, record.incarnation].append(key_id)
+    found = [(_CLOSED, facts.closed[whom], ids) for whom, ids in sorted(left.items())]
+    found += [(_ENDED, facts.tenants[which], ids) for which, ids in sorted(of_tenants.items())]
+    late = [each for each in found if times.due(Stage.COMPACTED, each[1].at)]
     todo = "run a worker with the role shred; its /readyz and `eunoe_shred_pending` say what keeps it"
     return Checked(
-        name="no key of a forgotten person is left",
-        examined=len(facts.closed),
-        things="closed generations",
+        name="no key of a forgotten person or tenant is left",
+        examined=len(facts.closed) + len(facts.tenants),
+        things="closed generations and tenants",
         findings=tuple(
             Finding(
-                where=f"memory-keys[{facts.closed[whom].partition}]",
-                what=f"generation closed at offset {facts.closed[whom].offset}: keys left: {some(ids)}",
+                where=f"memory-keys[{closing.partition}]",
+                what=f"{what} at offset {closing.offset}: keys left: {some(ids)}",
                 todo=todo,
             )
-            for whom, ids in sorted(late.items())
+            for what, closing, ids in late
         ),
     )
 
 
 def check_receipts(facts: Facts, stages: Mapping[Number, Mapping[Stage, str]], times: Times) -> Checked:
-    """Forgotten people whose erasure is not proved."""
+    """Forgotten people and tenants whose erasure is not proved."""
     return Checked(
         name="every erasure has its receipts",
-        examined=len(facts.closed),
-        things="closed generations",
+        examined=len(facts.closed) + len(facts.tenants),
+        things="closed generations and tenants",
         findings=tuple(_unproved(facts, stages, times)),
     )
 
 
 def _unproved(facts: Facts, stages: Mapping[Number, Mapping[Stage, str]], times: Times) -> Iterator[Finding]:
-    for closing in sorted(facts.closed.values(), key=lambda each: (each.partition, each.offset)):
+    closings = [(_CLOSED, each) for each in facts.closed.values()]
+    closings += [(_ENDED, each) for each in facts.tenants.values()]
+    for what, closing in sorted(closings, key=lambda each: (each[1].partition, each[1].offset)):
         there = stages.get((closing.partition, closing.offset), {})
         where = f"memory-receipts[{closing.partition}]"
         missing = [each.value for each in BY_ITSELF if each not in there and times.due(each, closing.at)]
@@ -96,13 +106,13 @@ def _unproved(facts: Facts, stages: Mapping[Number, Mapping[Stage, str]], times:
             todo = (
                 "docs/erasure.md, when a stage does not come: `eunoe lag`, and a worker with the roles shred and attest"
             )
-            what = f"generation closed at offset {closing.offset}: no receipt of {', '.join(missing)}"
-            yield Finding(where=where, what=what, todo=todo)
+            said = f"{what} at offset {closing.offset}: no receipt of {', '.join(missing)}"
+            yield Finding(where=where, what=said, todo=todo)
         unproved = [stage.value for stage, claim in there.items() if claim != WORDING]
         if unproved:
             todo = "`eunoe receipt show` says which check failed; for segment files, set kafka_log_dirs"
-            what = f"generation closed at offset {closing.offset}: not proved: {', '.join(unproved)}"
-            yield Finding(where=where, what=what, todo=todo)
+            said = f"{what} at offset {closing.offset}: not proved: {', '.join(unproved)}"
+            yield Finding(where=where, what=said, todo=todo)
 
 
 def check_stored(keys: KeyTopic, stored: Mapping[KeyId, Partition], positions: Mapping[Partition, int]) -> Checked:

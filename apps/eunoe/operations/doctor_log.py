@@ -13,7 +13,7 @@ from eunoe.readmodels.recall.keys import memory_bytes
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.codec import EVENTS, KEY_RECORDS, RECEIPTS
-from eunoe.schemas.events import Event, KeyIssued, MemoryAccepted, MemoryQuarantined, SubjectForgotten
+from eunoe.schemas.events import Event, KeyIssued, MemoryAccepted, MemoryQuarantined, SubjectForgotten, TenantForgotten
 from eunoe.schemas.ids import KeyId, Millis, Offset, Partition, Pseudonym, TenantId
 from eunoe.schemas.keys import HEARTBEAT, KeyRecord
 from eunoe.schemas.receipts import Stage
@@ -48,6 +48,8 @@ class Facts:
     records: dict[Number, Record] = field(default_factory=dict)
     known: set[Generation] = field(default_factory=set)
     closed: dict[Generation, Closing] = field(default_factory=dict)
+    tenants: dict[tuple[TenantId, int], Closing] = field(default_factory=dict)
+    """Forgotten ones, by incarnation."""
     _numbers: dict[tuple[TenantId, bytes], Number] = field(default_factory=dict)
 
     def take(self, partition: Partition, offset: Offset, event: Event) -> None:
@@ -66,9 +68,12 @@ class Facts:
                 self._numbers[tenant, memory_bytes(draft.memory_id)] = (partition, offset)
             case SubjectForgotten(subject=subject, generation=generation):
                 self.closed[tenant, subject, generation] = Closing(partition, offset, event.header.decided_at)
+            case TenantForgotten(incarnation=incarnation):
+                self.tenants[tenant, incarnation] = Closing(partition, offset, event.header.decided_at)
+                gone += [memory for of, memory in self._numbers if of == tenant]
         for memory in gone:
             number = self._numbers.get((tenant, bytes(memory) if isinstance(memory, bytes) else b""))
-            if number is not None:
+            if number is not None and self.records[number].ended is None:
                 self.records[number].ended = offset
 
     def closed_before(self, whom: Iterable[Generation], position: int) -> bool:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from eunoe.client.memory import Memory
 from eunoe.processors.attesting.erasure_ledger import RESTORED, RESTORING, SETTLED, Closing, ErasureLedger
 from eunoe.producers.client import Asked
+from eunoe.producers.errors import KeyRefused
 from eunoe.readmodels import subjects
 from eunoe.runtime.brokers import connecting
 from eunoe.runtime.errors import LogFault
@@ -22,7 +23,7 @@ from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.unlinking import unlink_all
 from eunoe.runtime.settings import Settings
-from eunoe.schemas.events import ForgettingRequested, Reason
+from eunoe.schemas.events import ForgettingRequested, Reason, TenantActionProposed, TenantForgettingRequested
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.outcomes import Outcome
 from eunoe.schemas.topics import Topic
@@ -32,8 +33,12 @@ from eunoe.worker.foundation import Foundation, open_foundation
 from eunoe.worker.older_log import missing_of
 
 _PAUSE_S: Final = 0.2
-_SETTLING: Final = frozenset({Reason.NOT_FOUND.value, Reason.SUBJECT_CLOSED.value})
+_SETTLING: Final = frozenset({Reason.NOT_FOUND.value, Reason.SUBJECT_CLOSED.value, Reason.TENANT_FORGOTTEN.value})
 """Refusals that leave nothing to do: this log never knew the person, or has them closed by an earlier event."""
+_OTHER: Final = "incarnation"
+"""The field of a refusal: the log has no such incarnation of the tenant (any more)."""
+_ASKED: Final = frozenset({ForgettingRequested.__name__, TenantForgettingRequested.__name__})
+_HALF: Final = "one of two people has said so by this: somebody of another owner must call it too"
 
 
 @dataclass(eq=False)
@@ -104,7 +109,13 @@ async def forget_again(settings: Settings, *, empty_redis: bool, timeout: float 
 async def _again(memory: Memory, closing: Closing, timeout: float) -> Outcome:
     # One who may not erase only asks; that must not use up the key of one who may.
     asked = Asked(idempotency_key=f"restored {closing.event_id} {memory.settings.principal}")
-    sent = await memory.producer.forget_pseudonym(closing.tenant, closing.subject, asked)
+    try:
+        if closing.subject is None:
+            sent = await memory.producer.forget_tenant(closing.tenant, closing.generation)
+        else:
+            sent = await memory.producer.forget_pseudonym(closing.tenant, closing.subject, asked)
+    except KeyRefused as refused:
+        return refused.outcome  # of a person in a tenant that is forgotten itself
     return await sent.outcome(timeout)
 
 
@@ -112,10 +123,12 @@ def _settle(ledger: ErasureLedger, memory: Memory, missing: Sequence[Closing], o
     """Enter what needs nothing more. Raises `NotForgottenAgain` for what was refused for another reason, or is held."""
     settled, refused = 0, []
     for closing, outcome in zip(missing, outcomes, strict=True):
-        if outcome.refused and outcome.reason in _SETTLING:
+        if outcome.refused and (outcome.reason in _SETTLING or outcome.field == _OTHER):
             ledger.append(memory.installation.log_id, closing, SETTLED)
             settled += 1
-        elif outcome.refused or outcome.kind == ForgettingRequested.__name__:
+        elif outcome.kind == TenantActionProposed.__name__:
+            refused.append(_HALF)
+        elif outcome.refused or outcome.kind in _ASKED:
             refused.append(outcome.reason or "only asked for: the caller may not erase, or there is a hold")
     if refused:
         raise NotForgottenAgain(refused)

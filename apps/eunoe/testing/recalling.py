@@ -19,6 +19,7 @@ from eunoe.readmodels.recall.reader import MemoryReader, ReaderSettings
 from eunoe.readmodels.recall.scope import Admission, ReadScope
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.steps import steps_of
+from eunoe.readmodels.tenants import TenantStanding
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Watermark
@@ -68,15 +69,23 @@ class OpenGate:
             raise ReadRefused(self.refusing, scope.tenant)
         return Admission(max_sensitivity=self.max_sensitivity, control_offset=0)
 
+    def enter(self, tenant: TenantId, standing: TenantStanding) -> None:
+        if standing.forgotten or standing.asked:
+            raise ReadRefused("tenant_forgotten", tenant)
+
 
 class NothingToWaitFor:
-    """What keys and subjects have passed; ``waits`` counts, ``then`` runs at the first wait."""
+    """What keys and subjects have passed; ``waits`` counts. ``over``: by tenant, the last forgotten incarnation."""
 
     def __init__(self) -> None:
         self.waits = 0
+        self.over: dict[TenantId, int] = {}
 
     async def wait(self, tenant: TenantId) -> None:
         self.waits += 1
+
+    async def is_over(self, tenant: TenantId, incarnation: int) -> bool:
+        return self.over.get(tenant, 0) >= incarnation
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from eunoe.processors.errors import KeysLagBehind
 from eunoe.readmodels import keys, subjects
 from eunoe.readmodels.errors import NotYet, StoreUnavailable
 from eunoe.readmodels.serving import Serving
+from eunoe.readmodels.tenants import TenantsReader
 from eunoe.readmodels.waiting import wait_for_position
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.ids import Offset, Partition, TenantId
@@ -29,6 +30,7 @@ class KeyModels:
     def __init__(
         self, redis: Redis, installation: Installation, ends: AIOKafkaConsumer, patience: float = PATIENCE_S
     ) -> None:
+        self._tenants = TenantsReader(redis, installation)
         self._serving = {model: Serving(redis, installation, model) for model in _FOLDS.values()}
         self._installation = installation
         self._ends = ends
@@ -47,6 +49,13 @@ class KeyModels:
             await self._wait(self._installation.partition_of(tenant))
         except (NotYet, StoreUnavailable) as behind:
             raise KeySourceUnavailable("redis", str(behind)) from behind
+
+    async def is_over(self, tenant: TenantId, incarnation: int) -> bool:
+        """For `recall`. Raises ``KeySourceUnavailable`` where Redis does not answer."""
+        try:
+            return (await self._tenants.standing(tenant)).closed >= incarnation
+        except StoreUnavailable as away:
+            raise KeySourceUnavailable("redis", away.cause) from away
 
     async def _wait(self, partition: Partition) -> None:
         places = {topic: TopicPartition(self._installation.topic(topic), partition) for topic in _FOLDS}

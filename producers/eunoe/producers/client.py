@@ -39,11 +39,13 @@ from eunoe.schemas.commands import (
     Draft,
     ForgetMemory,
     ForgetSubject,
+    ForgetTenant,
     HoldSubject,
     IssueKey,
     LiftHold,
     PromoteMemory,
     ReadmitSubject,
+    ReadmitTenant,
     RecordExport,
     RejectMemory,
     RememberMemory,
@@ -128,9 +130,13 @@ class MemoryProducer:
 
     async def remember(self, new: Proposal | Placed, asked: Asked = ALONE, *, expected_version: int = 0) -> Sent:
         checks.whole("expected_version", expected_version, 0)
-        placed, draft, hashed = await self._sealed(new, asked)
+        placed, incarnation, draft, hashed = await self._sealed(new, asked)
         command = RememberMemory(
-            tenant=placed.tenant, draft=draft, expected_version=expected_version, idempotency=hashed
+            tenant=placed.tenant,
+            incarnation=incarnation,
+            draft=draft,
+            expected_version=expected_version,
+            idempotency=hashed,
         )
         return await self._send(command, asked, draft.memory_id, partial(self._anew, placed, command, asked))
 
@@ -140,9 +146,10 @@ class MemoryProducer:
         """As `remember`, in the place of ``supersedes``."""
         checks.uuid("supersedes", supersedes)
         checks.whole("expected_version", expected_version, 1)
-        placed, draft, hashed = await self._sealed(new, asked)
+        placed, incarnation, draft, hashed = await self._sealed(new, asked)
         command = CorrectMemory(
             tenant=placed.tenant,
+            incarnation=incarnation,
             draft=draft,
             supersedes=supersedes,
             expected_version=expected_version,
@@ -153,9 +160,13 @@ class MemoryProducer:
     # One record.
 
     async def promote(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
-        hashed = await self._about(tenant, memory_id, expected_version, asked)
+        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = PromoteMemory(
-            tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed
+            tenant=tenant,
+            incarnation=incarnation,
+            memory_id=memory_id,
+            expected_version=expected_version,
+            idempotency=hashed,
         )
         return await self._send(command, asked)
 
@@ -164,24 +175,37 @@ class MemoryProducer:
     ) -> Sent:
         """``reason`` is a code, never free text: it stays on the log in the clear."""
         checks.code("reason", reason)
-        hashed = await self._about(tenant, memory_id, expected_version, asked)
+        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = RejectMemory(
-            tenant=tenant, memory_id=memory_id, expected_version=expected_version, reason=reason, idempotency=hashed
+            tenant=tenant,
+            incarnation=incarnation,
+            memory_id=memory_id,
+            expected_version=expected_version,
+            reason=reason,
+            idempotency=hashed,
         )
         return await self._send(command, asked)
 
     async def confirm(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
-        hashed = await self._about(tenant, memory_id, expected_version, asked)
+        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = ConfirmMemory(
-            tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed
+            tenant=tenant,
+            incarnation=incarnation,
+            memory_id=memory_id,
+            expected_version=expected_version,
+            idempotency=hashed,
         )
         return await self._send(command, asked)
 
     async def resolve(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
         """Answer an open conflict: this record holds."""
-        hashed = await self._about(tenant, memory_id, expected_version, asked)
+        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = ResolveConflict(
-            tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed
+            tenant=tenant,
+            incarnation=incarnation,
+            memory_id=memory_id,
+            expected_version=expected_version,
+            idempotency=hashed,
         )
         return await self._send(command, asked)
 
@@ -197,9 +221,14 @@ class MemoryProducer:
         """``reason`` is a code, as in `reject`."""
         if reason is not None:
             checks.code("reason", reason)
-        hashed = await self._about(tenant, memory_id, expected_version, asked)
+        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = RetractMemory(
-            tenant=tenant, memory_id=memory_id, expected_version=expected_version, idempotency=hashed, reason=reason
+            tenant=tenant,
+            incarnation=incarnation,
+            memory_id=memory_id,
+            expected_version=expected_version,
+            idempotency=hashed,
+            reason=reason,
         )
         return await self._send(command, asked)
 
@@ -214,9 +243,10 @@ class MemoryProducer:
         """Back to waiting for a person. ``reasons`` are codes, as in `reject`."""
         for each in reasons:
             checks.code("reasons", each)
-        hashed = await self._about(tenant, memory_id, expected_version, asked)
+        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = SuspendMemory(
             tenant=tenant,
+            incarnation=incarnation,
             memory_id=memory_id,
             expected_version=expected_version,
             reasons=tuple(reasons),
@@ -228,47 +258,79 @@ class MemoryProducer:
         self, tenant: TenantId, memory_id: MemoryId, asked: Asked = ALONE, *, subject: str | None = None
     ) -> Sent:
         """``subject``: whose it must be. Who may not erase names the person, and may forget what was left to them."""
-        hashed = await self._about(tenant, memory_id, 0, asked)
-        whose = None if subject is None else (await self._person(tenant, subject, asked))[0]
-        command = ForgetMemory(tenant=tenant, memory_id=memory_id, subject=whose, idempotency=hashed)
+        incarnation, hashed = await self._about(tenant, memory_id, 0, asked)
+        whose = None if subject is None else (await self._person(tenant, subject, asked))[1]
+        command = ForgetMemory(
+            tenant=tenant, incarnation=incarnation, memory_id=memory_id, subject=whose, idempotency=hashed
+        )
         return await self._send(command, asked)
 
     # One person.
 
     async def forget_subject(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
-        pseudonym, hashed = await self._person(tenant, subject, asked)
-        return await self._send(ForgetSubject(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
+        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
+        return await self._send(
+            ForgetSubject(tenant=tenant, incarnation=incarnation, subject=pseudonym, idempotency=hashed), asked
+        )
 
     async def forget_pseudonym(self, tenant: TenantId, subject: Pseudonym, asked: Asked = ALONE) -> Sent:
         """As `forget_subject`, for whoever knows the person by pseudonym alone."""
         checks.name("tenant", tenant)
         check_asked(asked)
-        hashed = (await self._keys.tenant(tenant)).idempotency_hash(_key_of(asked))
-        return await self._send(ForgetSubject(tenant=tenant, subject=subject, idempotency=hashed), asked)
+        keys = await self._keys.tenant(tenant)
+        incarnation, hashed = keys.incarnation, keys.idempotency_hash(_key_of(asked))
+        return await self._send(
+            ForgetSubject(tenant=tenant, incarnation=incarnation, subject=subject, idempotency=hashed), asked
+        )
 
     async def readmit_subject(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
-        pseudonym, hashed = await self._person(tenant, subject, asked)
-        return await self._send(ReadmitSubject(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
+        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
+        return await self._send(
+            ReadmitSubject(tenant=tenant, incarnation=incarnation, subject=pseudonym, idempotency=hashed), asked
+        )
 
     async def withdraw_forgetting(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
-        pseudonym, hashed = await self._person(tenant, subject, asked)
-        return await self._send(WithdrawForgetting(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
+        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
+        return await self._send(
+            WithdrawForgetting(tenant=tenant, incarnation=incarnation, subject=pseudonym, idempotency=hashed), asked
+        )
 
     async def hold(self, tenant: TenantId, subject: str | None, review_at: Millis, asked: Asked = ALONE) -> Sent:
         at = checks.instant("review_at", review_at)
-        pseudonym, hashed = await self._person(tenant, subject, asked)
-        command = HoldSubject(tenant=tenant, subject=pseudonym, review_at=at, idempotency=hashed)
+        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
+        command = HoldSubject(
+            tenant=tenant, incarnation=incarnation, subject=pseudonym, review_at=at, idempotency=hashed
+        )
         return await self._send(command, asked)
 
     async def lift_hold(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
-        pseudonym, hashed = await self._person(tenant, subject, asked)
-        return await self._send(LiftHold(tenant=tenant, subject=pseudonym, idempotency=hashed), asked)
+        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
+        return await self._send(
+            LiftHold(tenant=tenant, incarnation=incarnation, subject=pseudonym, idempotency=hashed), asked
+        )
+
+    # The whole tenant.
+
+    async def forget_tenant(self, tenant: TenantId, incarnation: int) -> Sent:
+        """``incarnation``: which of those that have had this name. The first of two people proposes it by that."""
+        checks.name("tenant", tenant)
+        checks.whole("incarnation", incarnation, 1)
+        return await self._send(ForgetTenant(tenant=tenant, incarnation=incarnation), ALONE)
+
+    async def readmit_tenant(self, tenant: TenantId, incarnation: int) -> Sent:
+        """``incarnation``: the forgotten one. As `forget_tenant`."""
+        checks.name("tenant", tenant)
+        checks.whole("incarnation", incarnation, 1)
+        return await self._send(ReadmitTenant(tenant=tenant, incarnation=incarnation), ALONE)
+
+    # From an export, and into one.
 
     async def restore(self, placed: Placed, restored: Restored, proof: Proof | None, asked: Asked) -> Sent:
         """The beginning of a record from an export; ``placed`` has its own text, names and end."""
-        placed, draft, hashed = await self._sealed(placed, asked, paced=False)
+        placed, incarnation, draft, hashed = await self._sealed(placed, asked, paced=False)
         command = RestoreMemory(
             tenant=placed.tenant,
+            incarnation=incarnation,
             memory_id=draft.memory_id,
             draft=draft,
             restored=restored,
@@ -281,17 +343,25 @@ class MemoryProducer:
         self, tenant: TenantId, memory_id: MemoryId, restored: Restored, proof: Proof, asked: Asked
     ) -> Sent:
         """A later change of it."""
-        hashed = await self._about(tenant, memory_id, 0, asked)
-        command = RestoreMemory(tenant=tenant, memory_id=memory_id, restored=restored, proof=proof, idempotency=hashed)
+        incarnation, hashed = await self._about(tenant, memory_id, 0, asked)
+        command = RestoreMemory(
+            tenant=tenant,
+            incarnation=incarnation,
+            memory_id=memory_id,
+            restored=restored,
+            proof=proof,
+            idempotency=hashed,
+        )
         return await self._send(command, asked)
 
     async def record_export(
         self, tenant: TenantId, subject: str | None, identity_check: str, asked: Asked = ALONE, *, everything: bool
     ) -> Sent:
         """Before all that is held on the person, or with ``everything`` in the tenant, is handed out."""
-        pseudonym, hashed = await self._person(tenant, subject, asked)
+        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
         command = RecordExport(
             tenant=tenant,
+            incarnation=incarnation,
             subject=None if everything else pseudonym,
             identity_check=identity_check,
             idempotency=hashed,
@@ -303,8 +373,11 @@ class MemoryProducer:
         checks.seconds("timeout", timeout)
         return await waited(self._outcomes, tenant, command_id, timeout)
 
-    async def _sealed(self, new: Proposal | Placed, asked: Asked, *, paced: bool = True) -> tuple[Placed, Draft, bytes]:
-        """``paced``: whether it counts for the limits by the minute; moving a tenant here does not."""
+    async def _sealed(
+        self, new: Proposal | Placed, asked: Asked, *, paced: bool = True
+    ) -> tuple[Placed, int, Draft, bytes]:
+        """With the incarnation under whose keys it is sealed, and the request's hash. ``paced``: whether it counts for
+        the limits by the minute; moving a tenant here does not."""
         placed = self.place(new) if isinstance(new, Proposal) else new
         check_asked(asked)
         policy = self._policy()
@@ -312,44 +385,53 @@ class MemoryProducer:
             self._pace.take(placed.tenant, policy.rates, self._clock.now())
         keys = await self._keys.tenant(placed.tenant)
         cipher = await self._cipher(placed, keys)
-        return placed, seal(placed, keys, cipher), keys.idempotency_hash(_key_of(asked))
+        return placed, keys.incarnation, seal(placed, keys, cipher), keys.idempotency_hash(_key_of(asked))
 
     async def _anew(self, placed: Placed, refused: RememberMemory | CorrectMemory, asked: Asked) -> Sent | None:
         """The refused record under the keys that are open now; None where it was sealed under these (see `Again`)."""
         old = refused.draft
-        self._keyring.evict_subject(placed.tenant, old.subject)
+        self._keyring.evict_tenant(placed.tenant)
         keys = await self._keys.tenant(placed.tenant)
         cipher = await self._cipher(placed, keys)
         if cipher.key_id == old.key_id:
             return None
-        command = replace(refused, draft=seal(placed, keys, cipher))
+        command = replace(
+            refused,
+            incarnation=keys.incarnation,
+            draft=seal(placed, keys, cipher),
+            idempotency=keys.idempotency_hash(_key_of(asked)),
+        )
         return await self._send(command, replace_asked(asked, command_id=None), old.memory_id)
 
     async def _cipher(self, placed: Placed, keys: TenantKeys) -> DataCipher:
         """What seals it. A refused month is told as what the author gave: the field that the month comes from."""
         try:
-            return await self._keys.sealing(placed.tenant, keys.pseudonym(placed.subject), placed.bucket)
+            return await self._keys.sealing(keys, keys.pseudonym(placed.subject), placed.bucket)
         except KeyRefused as refused:
             if refused.outcome.field != "bucket":
                 raise
             field = "expires_at" if placed.draft.ttl is None else "ttl"
             raise KeyRefused(replace(refused.outcome, field=field)) from None
 
-    async def _about(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked) -> bytes:
-        """Checks what commands about one record have in common; the request's hash."""
+    async def _about(
+        self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked
+    ) -> tuple[int, bytes]:
+        """Checks what commands about one record have in common; the tenant's incarnation, and the request's hash."""
         checks.name("tenant", tenant)
         checks.uuid("memory_id", memory_id)
         checks.whole("expected_version", expected_version, 0)
         check_asked(asked)
-        return (await self._keys.tenant(tenant)).idempotency_hash(_key_of(asked))
+        keys = await self._keys.tenant(tenant)
+        return keys.incarnation, keys.idempotency_hash(_key_of(asked))
 
-    async def _person(self, tenant: TenantId, subject: str | None, asked: Asked) -> tuple[Pseudonym, bytes]:
+    async def _person(self, tenant: TenantId, subject: str | None, asked: Asked) -> tuple[int, Pseudonym, bytes]:
+        """All under the keys of one incarnation, which comes first."""
         checks.name("tenant", tenant)
         if subject is not None:
             checks.subject("subject", subject)
         check_asked(asked)
         keys = await self._keys.tenant(tenant)
-        return keys.pseudonym(subject), keys.idempotency_hash(_key_of(asked))
+        return keys.incarnation, keys.pseudonym(subject), keys.idempotency_hash(_key_of(asked))
 
     async def ask_key(self, request: IssueKey) -> CommandId:
         """Ask for a key that no writing method asks for by itself. Returns when Kafka has it."""

@@ -57,12 +57,14 @@ class KeyRequests:
         await self._found(IssueKey(tenant=tenant))
         return await self._keyring.tenant(tenant)
 
-    async def sealing(self, tenant: TenantId, subject: Pseudonym, bucket: Bucket) -> DataCipher:
-        """What seals for the subject. As `tenant`, and `SubjectClosed` where no outcomes can be waited for."""
+    async def sealing(self, keys: TenantKeys, subject: Pseudonym, bucket: Bucket) -> DataCipher:
+        """What seals for the subject, whose pseudonym is under ``keys``. As `tenant`, and `SubjectClosed` where no
+        outcomes can be waited for."""
+        tenant = keys.tenant
         cached = self._keyring.cached_sealing_cipher(tenant, subject, bucket)
         if cached is not None:
             return cached
-        await self._found(IssueKey(tenant=tenant, subject=subject, bucket=bucket))
+        await self._found(IssueKey(tenant=tenant, incarnation=keys.incarnation, subject=subject, bucket=bucket))
         return await self._keyring.sealing_cipher(tenant, subject, bucket)
 
     async def aclose(self) -> None:

@@ -19,9 +19,16 @@ Again = Callable[[], Awaitable["Sent | None"]]
 Raises `KeyRefused` where there are none."""
 
 _OF_AN_OLD_KEY: Final = frozenset(
-    {Reason.SUBJECT_CLOSED, Reason.UNKNOWN_KEY, Reason.WRONG_KEY, Reason.UNREADABLE_BODY, Reason.TENANT_NOT_OPEN}
+    {
+        Reason.SUBJECT_CLOSED,
+        Reason.UNKNOWN_KEY,
+        Reason.WRONG_KEY,
+        Reason.UNREADABLE_BODY,
+        Reason.TENANT_NOT_OPEN,
+        Reason.TENANT_FORGOTTEN,
+    }
 )
-"""How the decider refuses a draft whose key is not (any more) the open generation's."""
+"""How the decider refuses a draft whose key is not (any more) the open generation's, or the open tenant's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,8 +54,10 @@ Waiting = tuple[Trace, Asked]
 class AccessKeySource(Protocol):
     """Filled by `apps` with the ``keys`` read model."""
 
-    async def access_key(self, tenant: TenantId, day: Bucket) -> WrappedKey | None:
-        """The tenant's access key of a UTC day; None where there is none (yet). Raises a `CryptoError`."""
+    async def access_key(self, tenant: TenantId, incarnation: int, day: Bucket) -> WrappedKey | None:
+        """The access key that the incarnation of the tenant has for a UTC day; None where there is none (yet).
+
+        Raises a `CryptoError`."""
         ...
 
 
@@ -78,7 +80,7 @@ class AccessKeys:
         self._ask = ask
         self._outcomes = outcomes
         self._patience = patience
-        self._known: dict[TenantId, tuple[Bucket, KeyId]] = {}
+        self._known: dict[TenantId, tuple[int, Bucket, KeyId]] = {}
         self._not_before: dict[TenantId, float] = {}
 
     async def cipher(self, tenant: TenantId, day: Bucket) -> DayCipher | None:
@@ -95,21 +97,23 @@ class AccessKeys:
             return None
 
     async def _key_id(self, tenant: TenantId, day: Bucket) -> KeyId:
+        incarnation = (await self._keyring.tenant(tenant)).incarnation
         known = self._known.get(tenant)
-        if known is not None and known[0] == day:
-            return known[1]
-        found = await self._source.access_key(tenant, day) or await self._issued(tenant, day)
-        self._known[tenant] = (day, found.key_id)
+        if known is not None and known[:2] == (incarnation, day):
+            return known[2]
+        asked = (tenant, incarnation, day)
+        found = await self._source.access_key(*asked) or await self._issued(*asked)
+        self._known[tenant] = (incarnation, day, found.key_id)
         return found.key_id
 
-    async def _issued(self, tenant: TenantId, day: Bucket) -> WrappedKey:
-        command_id = await self._ask(IssueKey(tenant=tenant, bucket=day))
+    async def _issued(self, tenant: TenantId, incarnation: int, day: Bucket) -> WrappedKey:
+        command_id = await self._ask(IssueKey(tenant=tenant, incarnation=incarnation, bucket=day))
         if self._outcomes is not None:
             outcome = await self._outcomes.wait(tenant, command_id, self._patience)
             if outcome.refused:
                 raise KeyRefused(outcome)
         pause = _FIRST_PAUSE_S
-        while (found := await self._source.access_key(tenant, day)) is None:
+        while (found := await self._source.access_key(tenant, incarnation, day)) is None:
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE_S, pause * 1.5)
         return found

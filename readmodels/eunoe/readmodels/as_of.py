@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from eunoe.readmodels.projector import ReadModel
+from eunoe.readmodels.removing import Removal, let_go_of
 from eunoe.readmodels.source import Positioned
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
@@ -22,12 +23,15 @@ from eunoe.schemas.events import (
     MemoryForgotten,
     SubjectForgotten,
     SubjectHeld,
+    TenantForgettingRequested,
+    TenantForgotten,
 )
 from eunoe.schemas.ids import Offset
 from eunoe.schemas.topics import Topic
 
 _ALWAYS: Final = (
-    SubjectForgotten, MemoryForgotten, ForgettingRequested, ForgettingWithdrawn, SubjectHeld, HoldLifted
+    SubjectForgotten, MemoryForgotten, ForgettingRequested, ForgettingWithdrawn, SubjectHeld, HoldLifted,
+    TenantForgotten, TenantForgettingRequested,
 )  # fmt: skip
 _ADDS: Final = frozenset({"SET", "HSET", "HSETNX", "SADD", "ZADD"})
 
@@ -60,3 +64,7 @@ class AsOf:
         if record.offset < self._until or not isinstance(record.value.fact, MemoryForgotten):
             return operations
         return [("known", *each) if each[0] in _ADDS else each for each in operations]
+
+    async def let_go(self, removal: Removal) -> None:
+        """As the model does."""
+        await let_go_of(self._model, removal)

@@ -6,7 +6,8 @@ the partition's prefix:
 ``memory:<tenant>:<memory id>``    hash: log position -> `Stored`, MessagePack: one field per change of the record
 ``closed:<tenant>:<subject>``      hash: generation -> position and `Stored` of its forgetting, for all its records
 
-A forgotten record keeps its entries: that it was there and was forgotten is what the history is for.
+A forgotten record keeps its entries: that it was there and was forgotten is what the history is for. A forgotten
+tenant's go: nobody may ask for them any more.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from eunoe.readmodels.removing import Removal
 from eunoe.readmodels.source import Positioned
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
@@ -149,6 +151,10 @@ class HistoryModel:
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
         names = HistoryNames(prefix)
         return [_writes(names, each.value, each.offset) for each in records]
+
+    async def let_go(self, removal: Removal) -> None:
+        """Every entry."""
+        await removal.keys()
 
 
 def _writes(names: HistoryNames, event: Event, offset: Offset) -> Sequence[Operation]:

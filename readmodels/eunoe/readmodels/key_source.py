@@ -16,10 +16,11 @@ from eunoe.crypto.key_source import SubjectKeyState
 from eunoe.crypto.records import from_record
 from eunoe.readmodels import keys, subjects
 from eunoe.readmodels.errors import StoreUnavailable
-from eunoe.readmodels.keys import Gone, KeyNames, index_field, open_tenant_key, stored
+from eunoe.readmodels.keys import Gone, KeyNames, access_field, index_field, open_tenant_key, stored
 from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.readmodels.subjects import SubjectNames, ref_of, state_of
+from eunoe.readmodels.tenants import standing_of, tenant_key
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.errors import SchemaError
@@ -40,27 +41,22 @@ class RedisKeySource:
 
     async def tenant(self, tenant: TenantId) -> WrappedKey | None:
         """The tenant key of the open incarnation."""
-        names = self._keys(self._installation.partition_of(tenant))
-        incarnations = texts((await self._ask(names.prefix, ("HGETALL", names.tenant(tenant))))[0])
-        if not incarnations:
-            return None
-        key_id = open_tenant_key(incarnations)
-        if key_id is None:
-            raise KeyClosed("tenant", tenant, None, None)
-        return await self.key(tenant, key_id)
+        key_id, _ = await self._open(tenant, None)
+        return None if key_id is None else await self.key(tenant, key_id)
 
     async def key(self, tenant: TenantId, key_id: KeyId) -> WrappedKey | None:
         """Any key by its id."""
         if tenant == NO_TENANT:
             return await self._dead_letter_key(key_id)
         names = self._keys(self._installation.partition_of(tenant))
-        value, incarnations = await self._ask(
-            names.prefix, ("GET", names.key(key_id)), ("HGETALL", names.tenant(tenant))
-        )
-        self._refuse_closed(tenant, None, texts(incarnations))
+        _, closed = await self._open(tenant, None)
+        (value,) = await self._ask(names.prefix, ("GET", names.key(key_id)))
         if value is None and await self._record_over(tenant, key_id):
             raise KeyClosed("key", tenant, None, key_id)
-        return _answer(tenant, key_id, value)
+        found = _answer(tenant, key_id, value)
+        if found is not None and found.incarnation <= closed:
+            raise KeyClosed("tenant", tenant, None, key_id)
+        return found
 
     async def data_key(
         self, tenant: TenantId, subject: Pseudonym, generation: int, bucket: Bucket
@@ -72,9 +68,8 @@ class RedisKeySource:
     async def subject(self, tenant: TenantId, subject: Pseudonym) -> SubjectKeyState | None:
         """Whether the subject is known, and open."""
         partition = self._installation.partition_of(tenant)
-        names, tenants = self._subjects(partition), self._keys(partition)
-        incarnations = texts((await self._ask(tenants.prefix, ("HGETALL", tenants.tenant(tenant))))[0])
-        self._refuse_closed(tenant, subject, incarnations)
+        names = self._subjects(partition)
+        await self._open(tenant, subject)
         state = state_of(texts((await self._ask(names.prefix, ("HGETALL", names.subject(tenant, subject))))[0]), 0)
         if state is None:
             return None
@@ -87,10 +82,10 @@ class RedisKeySource:
         names = self._keys(self._installation.partition_of(tenant))
         return await self._pointed(tenant, names, names.index(tenant), index_field(Bucket(read_model), generation))
 
-    async def access_key(self, tenant: TenantId, day: Bucket) -> WrappedKey | None:
-        """The tenant's access key of a UTC day."""
+    async def access_key(self, tenant: TenantId, incarnation: int, day: Bucket) -> WrappedKey | None:
+        """The access key that the incarnation of the tenant has for a UTC day."""
         names = self._keys(self._installation.partition_of(tenant))
-        return await self._pointed(tenant, names, names.access(tenant), day)
+        return await self._pointed(tenant, names, names.access(tenant), access_field(day, incarnation))
 
     async def dead_letter_key(self, partition: Partition, day: Bucket) -> WrappedKey | None:
         """The key of a UTC day that the decider of ``partition`` made for its dead letters."""
@@ -132,9 +127,22 @@ class RedisKeySource:
             for ref, state in zip(whom, states, strict=True)
         )
 
-    def _refuse_closed(self, tenant: TenantId, subject: Pseudonym | None, incarnations: dict[str, str]) -> None:
-        if incarnations and open_tenant_key(incarnations) is None:
+    async def _open(self, tenant: TenantId, subject: Pseudonym | None) -> tuple[KeyId | None, int]:
+        """The id of the tenant key that is open, None where none is known, and the last incarnation that was forgotten.
+
+        Raises `KeyClosed` where the tenant is forgotten: the log says so, or its key is destroyed.
+        """
+        partition = self._installation.partition_of(tenant)
+        names, of_tenant = self._keys(partition), self._subjects(partition).prefix
+        (fields,) = await self._ask(of_tenant, ("HGETALL", tenant_key(of_tenant, tenant)))
+        standing = standing_of(texts(fields))
+        if standing.forgotten:
             raise KeyClosed("tenant", tenant, subject, None)
+        (incarnations,) = await self._ask(names.prefix, ("HGETALL", names.tenant(tenant)))
+        key_id = open_tenant_key(texts(incarnations), standing.closed)
+        if key_id == "":
+            raise KeyClosed("tenant", tenant, subject, None)
+        return key_id, standing.closed
 
     def _keys(self, partition: Partition) -> KeyNames:
         return KeyNames(self._serving[keys.NAME].known(partition))

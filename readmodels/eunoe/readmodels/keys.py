@@ -6,7 +6,8 @@ Folds ``memory-keys``. Under the partition's prefix:
 ``tenant:<tenant>``                        hash: incarnation -> id of its tenant key, empty once that is destroyed
 ``subject:<tenant>:<subject>:<generation>``  hash: bucket (or ``root``) -> key id: every key that a generation has
 ``index:<tenant>``                         hash: ``<read model>:<its generation>`` -> key id
-``access:<tenant>`` and ``dead-letter``    hash: UTC day -> key id
+``access:<tenant>``                        hash: ``<UTC day>:<incarnation>`` -> key id
+``dead-letter``                            hash: UTC day -> key id
 
 Pointers outlive their keys: a destroyed key is told apart from one that never was. A model filled after compaction
 knows no tombstones any more; then the closed generation or the month says so (``subjects``, the bucket's name).
@@ -81,13 +82,17 @@ class KeyNames(Struct, frozen=True):
             case KeyKind.INDEX:
                 return self.index(record.tenant), index_field(Bucket(bucket), record.generation)
             case KeyKind.ACCESS:
-                return self.access(record.tenant), bucket
+                return self.access(record.tenant), access_field(Bucket(bucket), record.incarnation)
             case KeyKind.DEAD_LETTER:
                 return self.dead_letter, bucket
 
 
 def index_field(read_model: Bucket, generation: int) -> str:
     return f"{read_model}:{generation}"
+
+
+def access_field(day: Bucket, incarnation: int) -> str:
+    return f"{day}:{incarnation}"
 
 
 def stored(value: bytes | None) -> KeyRecord | Gone | None:
@@ -153,9 +158,8 @@ def _destroyed(names: KeyNames, key_id: KeyId, known: KeyRecord | Gone | None) -
     return gone, writes
 
 
-def open_tenant_key(incarnations: Mapping[str, str]) -> KeyId | None:
-    """The tenant key of the highest incarnation in the hash ``tenant:<tenant>``; None where it is destroyed.
-
-    ``incarnations`` is not empty: a tenant without any is unknown, which is for the caller to say.
-    """
-    return KeyId(incarnations[max(incarnations, key=int)]) or None
+def open_tenant_key(incarnations: Mapping[str, str], closed: int = 0) -> KeyId | None:
+    """The tenant key of the highest incarnation in the hash ``tenant:<tenant>`` above the last ``closed`` one: empty
+    where it is destroyed, None where none is known."""
+    live = [int(each) for each in incarnations if int(each) > closed]
+    return KeyId(incarnations[str(max(live))]) if live else None

@@ -26,6 +26,7 @@ from eunoe.readmodels.errors import (
     ProjectionStopped,
 )
 from eunoe.readmodels.feed import Chunk, Feeds, Reading
+from eunoe.readmodels.removing import Removal, ends_in, let_go_of
 from eunoe.readmodels.source import PartitionSource, Positioned, Unreadable
 from eunoe.readmodels.steps import steps_of
 from eunoe.runtime.brokers import Bootstrap
@@ -119,6 +120,7 @@ class ProjectorLane(Generic[R]):
         feed = None if feeds is None else feeds.of(self._topic, partition, source)
         self._reading = Reading(source(), feed)
         self._prefix: Final = Prefix(installation.log_id, partition, model.name, generation)
+        self._redis = redis
         self._watermark = Watermark(redis, self._prefix, model.functions)
         self._generations = GenerationStore(redis) if named else None
         self._pace = pace
@@ -210,6 +212,16 @@ class ProjectorLane(Generic[R]):
             raise WatermarkMismatch(self._prefix.watermark, self._position, found)
 
     async def _apply(self, chunk: Chunk[R]) -> None:
+        """Up to where a tenant ends, then without what it had, then on from there."""
+        for end, tenant in ends_in(chunk.records):
+            if end > self._position:
+                await self._fold(chunk.from_(self._position).before(end))
+            await self._settle()
+            removal = Removal(self._redis, self._watermark, self._prefix, self._position, tenant)
+            await let_go_of(self._model, removal)
+        await self._fold(chunk.from_(self._position))
+
+    async def _fold(self, chunk: Chunk[R]) -> None:
         records, to, problem = chunk.records, chunk.to, chunk.problem
         try:
             operations = await self._model.fold(self._prefix, records) if records else ()

@@ -42,13 +42,19 @@ local function enqueue(prefix, tenant, member, at, reasons)
   end
 end
 
+-- A reason that nothing waits for is not named: how long it was depends on nothing but the log.
+local function unless_waited(prefix, reason)
+  if redis.call('EXISTS', prefix .. 'by:' .. reason) == 0 then redis.call('SREM', prefix .. 'reasons', reason) end
+end
+
+operations['review.unless'] = unless_waited
+
 local function dequeue(prefix, tenant, member, reasons)
   redis.call('ZREM', prefix .. 'queue:' .. tenant, member)
   redis.call('ZREM', prefix .. 'all', tenant .. ' ' .. member)
   for reason in string.gmatch(reasons, '%S+') do
     redis.call('ZREM', prefix .. 'by:' .. reason, tenant .. ' ' .. member)
-    -- A reason that nothing waits for is not named: how long it was depends on nothing but the log.
-    if redis.call('EXISTS', prefix .. 'by:' .. reason) == 0 then redis.call('SREM', prefix .. 'reasons', reason) end
+    unless_waited(prefix, reason)
   end
 end
 

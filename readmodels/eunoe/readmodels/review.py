@@ -29,6 +29,7 @@ from msgspec import Struct
 from redis.asyncio import Redis
 
 from eunoe.readmodels.errors import CannotApply
+from eunoe.readmodels.removing import Removal
 from eunoe.readmodels.review_alike import alike_of
 from eunoe.readmodels.review_items import SUSPENDED, packed, sent_back
 from eunoe.readmodels.source import Positioned
@@ -117,6 +118,10 @@ class ReviewNames(Struct, frozen=True):
     def reasons(self) -> str:
         return self.prefix.key("reasons")
 
+    @property
+    def closing(self) -> str:
+        return self.prefix.key("closing")
+
 
 class Queue(Struct, frozen=True, kw_only=True):
     """How long a partition's queue is, and since when (log time) the oldest item waits for each reason."""
@@ -140,6 +145,17 @@ class ReviewModel:
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
         return [_writes(each) for each in records]
+
+    async def let_go(self, removal: Removal) -> None:
+        """The tenant's records and its part of the queue, which all tenants share."""
+        names = ReviewNames(removal.prefix)
+        (reasons,) = await ask(self._redis, ("SMEMBERS", names.reasons))
+        for key in (names.all, *(names.by(text(each)) for each in reasons)):
+            await removal.members(key, "ZREM", f"{removal.tenant} ")
+        for reason in map(text, reasons):
+            await removal.do(("review.unless", reason))
+        await removal.members(names.closing, "SREM", f"{removal.tenant} ")
+        await removal.keys()
 
     async def tend(self, prefix: Prefix) -> bool:
         """Removes at most `STEP` records of forgotten subjects; True while there are more. Repeat-safe.

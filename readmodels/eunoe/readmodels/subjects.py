@@ -11,8 +11,10 @@ Folds ``memory-lifecycle`` without opening anything. Under the partition's prefi
 ``record:<tenant>:<memory id>``            set: ``<subject>:<generation>`` of everyone a held record is about
 ``single:<tenant>:<key id>``               the record that the key serves alone; empty once that record is over
 ``alone:<tenant>:<memory id>``             the key that serves this record alone
+``tenant:<tenant>``                        hash: which incarnation there is, see `tenants`
 
-The last two say, when compaction has left nothing of a record's own key, whether it was destroyed or never known.
+``single`` and ``alone`` say, when compaction has left nothing of a record's own key, whether it was destroyed or never
+known.
 
 *Held* is everything that can still be opened: a record leaves with its own forgetting, or withdrawal.
 When a generation closes it is not touched (one event must not write 100,000 keys); its set is what the erasure then
@@ -25,9 +27,11 @@ from typing import Any, Final
 from msgspec import Struct
 from redis.asyncio import Redis
 
+from eunoe.readmodels.removing import Removal
 from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.store import answers, ask, text, texts
+from eunoe.readmodels.tenants import tenant_writes
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
@@ -130,9 +134,14 @@ class SubjectsModel:
                 *_writes(names, each.value, owners),
                 *_withdrawals(names, each.value, owners),
                 *_key_writes(names, each.value, alone),
+                *tenant_writes(prefix, each.value),
             )
             for each in records
         ]
+
+    async def let_go(self, removal: Removal) -> None:
+        """All that is held in the tenant; which incarnation there was stays."""
+        await removal.keys(but="tenant")
 
     async def _owners(self, names: SubjectNames, wanted: Iterable[_Record]) -> dict[_Record, Owners]:
         records = sorted(wanted)

@@ -48,6 +48,11 @@ def incarnation_name(tenant: TenantId, incarnation: int) -> TenantId:
     return tenant if incarnation == 1 else TenantId(f"{tenant}#{incarnation}")
 
 
+def tenant_of(name: TenantId) -> TenantId:
+    """The tenant in an `incarnation_name`."""
+    return TenantId(name.partition("#")[0])
+
+
 def is_incarnation_name(text: str) -> bool:
     """Whether `incarnation_name` could have made it of a tenant's name."""
     return is_name(text) or _INCARNATION.fullmatch(text) is not None

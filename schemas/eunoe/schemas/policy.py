@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from eunoe.schemas.ids import AgentId, PrincipalName, SecretId, TenantId, incarnation_name
+from eunoe.schemas.ids import AgentId, PrincipalName, SecretId, TenantId, incarnation_name, tenant_of
 from eunoe.schemas.values import (
     Action,
     Algorithm,
@@ -92,8 +92,13 @@ class PrincipalRule:
         """
         return self.tenants is None or incarnation_name(tenant, incarnation) in self.tenants
 
+    def concerns(self, tenant: TenantId) -> bool:
+        """Whether it has to do with any of those that have had this name; `enters` says with which."""
+        return self.tenants is None or any(tenant_of(each) == tenant for each in self.tenants)
+
     def may(self, action: Action, tenant: TenantId) -> bool:
-        return action in self.actions and (self.tenants is None or tenant in self.tenants)
+        """As `concerns`, and whether it may do this there."""
+        return action in self.actions and self.concerns(tenant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from eunoe.client.receipts import receipts_of, receipts_until
 from eunoe.crypto.receipts import BadReceipt, receipt_document, verified_statement
 from eunoe.operations.forgetting_again import ForgottenAgain, NotForgottenAgain, forget_again
 from eunoe.processors.attesting.erasure_ledger import RESTORING, Closing, ErasureLedger
+from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import Settings, SettingsError
 from eunoe.schemas.ids import EventId, Offset, Partition, PrincipalName, Pseudonym, TenantId, new_id
@@ -19,7 +20,7 @@ from eunoe.worker.embedded import RunningServices, running_services
 from eunoe.worker.older_log import OlderLog, RestoreUnfinished
 from eunoe.worker.roles import Role
 
-ACME = TenantId("acme")
+ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 WRITE: dict[str, Any] = {
     "tenant": "acme",
     "agent": "bot",
@@ -157,15 +158,15 @@ async def test_a_log_from_before_a_forgetting_is_refused(
             pass
 
 
-def closing_that_is_lost(subject: Pseudonym) -> Closing:
+def closing_that_is_lost(subject: Pseudonym | None, tenant: TenantId = ACME, generation: int = 1) -> Closing:
     """What the ledger says of an event that the restored log does not have."""
     return Closing(
         partition=Partition(0),
         offset=Offset(40_000),
         event_id=EventId(new_id()),
-        tenant=ACME,
+        tenant=tenant,
         subject=subject,
-        generation=1,
+        generation=generation,
     )
 
 
@@ -179,11 +180,14 @@ async def test_who_was_forgotten_after_the_backup_is_forgotten_again_before_anyt
         await services.ready()
         for subject in ("tobias", "maren"):
             await remember(memory, subject, f"{subject} likes kittiwakes.")
+        assert not (await memory.remember("All like kittiwakes.", **(WRITE | {"tenant": GLOBEX}))).refused
         keys = await memory.keyring.tenant(ACME)
         log_id = memory.installation.log_id
     assert await forget_again(officer, empty_redis=False) == ForgottenAgain()
     for pseudonym in (keys.pseudonym("tobias"), keys.pseudonym("nobody")):
         ledger.append(log_id, closing_that_is_lost(pseudonym))
+    for incarnation in (1, 2):  # the second of which this log has never seen
+        ledger.append(log_id, closing_that_is_lost(None, GLOBEX, incarnation))
     with pytest.raises(OlderLog, match="--forget-again"):
         async with running_services(settings):
             pass
@@ -198,13 +202,15 @@ async def test_who_was_forgotten_after_the_backup_is_forgotten_again_before_anyt
         async with running_services(settings):
             pass
     done = await forget_again(officer, empty_redis=False)
-    assert done == ForgottenAgain(missing=1, forgotten=1), "of the other one nothing was left the first time"
+    assert done == ForgottenAgain(missing=3, forgotten=2, settled=1), "of nobody nothing was left the first time"
     async with running_services(settings) as services, Memory.connect(settings) as memory:
         await services.ready()
         (left,) = (await memory.search("kittiwakes", **SCOPE)).records
         assert left.statement == "maren likes kittiwakes."
         again = await memory.remember("Back.", subject="tobias", **WRITE)
         assert again.reason == "subject_closed"
+        with pytest.raises(ReadRefused, match="tenant_forgotten"):
+            await memory.search("kittiwakes", **(SCOPE | {"tenant": GLOBEX}))
     assert await forget_again(officer, empty_redis=False) == ForgottenAgain()
 
 

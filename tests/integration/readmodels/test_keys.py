@@ -51,7 +51,7 @@ async def test_keys_are_found_by_id_and_by_what_they_serve(log: Log) -> None:
             await keys.tenant(SAMPLE_TENANT),
             await keys.data_key(SAMPLE_TENANT, SAMPLE_SUBJECT, 1, MAY),
             await keys.index_key(SAMPLE_TENANT, "recall", 3),
-            await keys.access_key(SAMPLE_TENANT, Bucket("2027-05-04")),
+            await keys.access_key(SAMPLE_TENANT, 1, Bucket("2027-05-04")),
             await keys.dead_letter_key(log.partition, Bucket("2027-05-04")),
         )
         if each is not None

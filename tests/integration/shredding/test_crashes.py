@@ -16,7 +16,15 @@ from eunoe.processors.shredding.units import Generation, OneKey, member
 from eunoe.readmodels.source import Positioned
 from eunoe.runtime.clock import ManualClock
 from eunoe.runtime.redis.watermark import Step, Watermark
-from eunoe.schemas.events import Fact, KeyIssued, MemoryForgotten, SubjectForgotten, SubjectRef
+from eunoe.schemas.events import (
+    Fact,
+    KeyIssued,
+    MemoryForgotten,
+    SubjectForgotten,
+    SubjectRef,
+    TenantForgotten,
+    TenantReadmitted,
+)
 from eunoe.schemas.ids import Bucket, KeyId, LogId, MemoryId, Millis, Offset, Partition, Pseudonym, new_id
 from eunoe.testing.samples import SAMPLE_TENANT, SAMPLE_TIME, sample_accepted, sample_draft, sample_event
 
@@ -190,6 +198,42 @@ async def test_killed_at_each_step_it_finishes_the_next_time(redis_client: Redis
         assert await world.todo() == []
         assert await redis_client.hlen(world.names.done) == 1
     assert kills >= 10, "look, guard, announce, tombstone, unschedule, remove, and so on"
+
+
+@pytest.mark.parametrize("after", [False, True])
+async def test_killed_at_each_step_a_whole_tenant_is_finished_the_next_time(redis_client: Redis, after: bool) -> None:
+    """The name is readmitted before the shredder comes back: what the next tenant of it was given stays."""
+    kills = 0
+    while True:
+        world = World(redis_client, ShredNames(shred_prefix(LogId(new_id()), Partition(0))))
+        tenant, day = KeyId(new_id()), KeyId(new_id())
+        await world.fold(
+            KeyIssued(incarnation=1, key_id=tenant, created=True),
+            KeyIssued(incarnation=1, key_id=day, bucket=Bucket("2027-05-04"), created=True),
+        )
+        hers, his = await populate(world)
+        await world.fold(TenantForgotten(incarnation=1, key_id=tenant), TenantReadmitted(incarnation=2))
+        later = KeyId(new_id())
+        await world.fold(KeyIssued(incarnation=2, key_id=later, created=True))
+        given = {tenant, day} | hers | his
+        steps = Steps(at=kills, after=after)
+        world.topic.steps = steps
+        try:
+            await world.destroyer(SteppedRedis(redis_client, steps)).step()
+        except Killed:
+            kills += 1
+        else:
+            break
+        assert set(world.topic.written) == given or await world.todo(), "let go of, but not destroyed"
+        steps.at = -1
+        await drained(world)
+        assert set(world.topic.written) == given
+        assert await world.todo() == []
+        assert await redis_client.smembers(world.names.guarded) == {later.encode()}
+        keys = [each async for each in redis_client.scan_iter(f"{world.names.prefix}*:*")]
+        left = {world.names.rest(each.decode()) for each in keys}
+        assert left == {"tenant:acme:2"}, "nothing is kept of whose the destroyed keys were"
+    assert kills >= 10
 
 
 async def test_a_generation_of_many_keys_is_destroyed_in_rounds(world: World) -> None:

@@ -1,6 +1,7 @@
 """The erasure ledger: numbered, chained, appended once per closing event, and never on a file that was changed."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,18 @@ def test_those_that_append_at_once_make_one_chain(tmp_path: Path) -> None:
         numbers = list(pool.map(lambda offset: append(path, 0, offset, f"event-{offset}"), range(30)))
     assert sorted(numbers) == list(range(1, 31))
     assert len(ErasureLedger(path).entries()) == 30
+
+
+def test_each_forgotten_incarnation_of_a_tenant_is_kept_beside_its_people(tmp_path: Path) -> None:
+    """A log from before the first of them would have that one's data in use, whatever came of the name later."""
+    ledger = ErasureLedger(tmp_path / "erasures.jsonl")
+    for offset, person, generation in ((3, "anna", 1), (5, None, 1), (9, None, 2), (12, None, 1)):
+        whom = closing(0, offset, f"event {offset}", "")
+        subject = None if person is None else Pseudonym(person)
+        ledger.append(LOG, replace(whom, subject=subject, generation=generation))
+    found = [each.closing for each in ledger.standing(LOG).newest if each.closing is not None]
+    assert {(each.subject, each.generation, each.offset) for each in found} == {
+        ("anna", 1, 3),
+        (None, 1, 12),
+        (None, 2, 9),
+    }

@@ -42,6 +42,7 @@ def reading(reader: SlowReader, at_once: int) -> Reading:
         gate=cast(Any, None),
         reader=cast(Any, reader),
         histories=cast(Any, None),
+        tenants=cast(Any, None),
         tracer=cast(Tracer, NoTraces()),
         room=Room(at_once),
     )

@@ -86,7 +86,7 @@ async def test_everybody_who_waits_for_a_key_shares_one_request() -> None:
     keys = requests(decider)
     opened = await asyncio.gather(*(keys.tenant(ACME) for _ in range(50)))
     assert len({each.key_id for each in opened}) == 1
-    ciphers = await asyncio.gather(*(keys.sealing(ACME, ANNA, MAY) for _ in range(50)))
+    ciphers = await asyncio.gather(*(keys.sealing(opened[0], ANNA, MAY) for _ in range(50)))
     assert len({each.key_id for each in ciphers}) == 1
     assert decider.asked == [IssueKey(tenant=ACME), IssueKey(tenant=ACME, subject=ANNA, bucket=MAY)]
 
@@ -108,12 +108,12 @@ async def test_a_refused_key_is_the_deciders_outcome() -> None:
 async def test_a_closed_subject_is_for_the_decider_to_refuse() -> None:
     decider = Decider()
     keys = requests(decider)
-    await keys.tenant(ACME)
-    await keys.sealing(ACME, ANNA, MAY)
+    acme = await keys.tenant(ACME)
+    await keys.sealing(acme, ANNA, MAY)
     decider.source.close_subject(ACME, ANNA)
     decider.refuses = "subject_closed"
     with pytest.raises(KeyRefused):
-        await requests(decider).sealing(ACME, ANNA, MAY)
+        await requests(decider).sealing(acme, ANNA, MAY)
 
 
 async def test_a_key_that_does_not_come_is_said_to_be_missing_and_asked_for_again_later() -> None:

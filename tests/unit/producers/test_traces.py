@@ -65,7 +65,7 @@ class Issuing:
         self.source.put(wrapped)
         self.issued[request.tenant, request.bucket] = wrapped
 
-    async def access_key(self, tenant: TenantId, day: Bucket) -> WrappedKey | None:
+    async def access_key(self, tenant: TenantId, incarnation: int, day: Bucket) -> WrappedKey | None:
         if not self.source.available:
             raise KeySourceUnavailable("memory", "switched off by the test")
         return self.issued.get((tenant, day))

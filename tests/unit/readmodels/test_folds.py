@@ -64,7 +64,8 @@ def test_a_subject_without_a_generation_is_unknown_and_a_closed_one_has_no_root(
 
 def test_incarnations_are_compared_as_numbers() -> None:
     assert open_tenant_key({"9": "nine", "10": "ten"}) == "ten"
-    assert open_tenant_key({"9": "nine", "10": ""}) is None
+    assert open_tenant_key({"9": "nine", "10": ""}) == ""
+    assert open_tenant_key({"9": "nine", "10": "ten"}, 10) is None
 
 
 def test_a_destroyed_key_keeps_whose_it_was_and_nothing_else() -> None:

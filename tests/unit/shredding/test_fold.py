@@ -8,7 +8,7 @@ from eunoe.processors.shredding.due import day_over, month_over, record_over
 from eunoe.processors.shredding.fold import DueLettersModel, DueModel
 from eunoe.processors.shredding.issued import keys_of_generation
 from eunoe.processors.shredding.names import ShredNames, shred_prefix
-from eunoe.processors.shredding.units import Generation, OneKey, OneRecord, Unit, member, unit_of
+from eunoe.processors.shredding.units import Generation, Incarnation, OneKey, OneRecord, Unit, member, unit_of
 from eunoe.runtime.redis.watermark import Operation
 from eunoe.schemas.events import (
     Fact,
@@ -19,6 +19,7 @@ from eunoe.schemas.events import (
     SubjectForgotten,
     SubjectReadmitted,
     SubjectRef,
+    TenantForgotten,
 )
 from eunoe.schemas.ids import Bucket, KeyId, LogId, MemoryId, Partition, Pseudonym, TenantId
 from eunoe.schemas.topics import Topic
@@ -39,6 +40,7 @@ NAMES = ShredNames(shred_prefix(LOG, Partition(0)))
 SISTER = Pseudonym("1b" * 16)
 KEY, ROOT, RECORD = KeyId(sample_id("key")), KeyId(sample_id("root")), MemoryId(sample_id("record"))
 MAY = Bucket("2027-05")
+WHOLE = NAMES.tenant(SAMPLE_TENANT, 1)
 
 
 class At(Struct, frozen=True):
@@ -63,23 +65,28 @@ def issued(bucket: str | None, *, created: bool = True, subject: Pseudonym | Non
 
 
 async def test_a_months_key_belongs_to_its_generation_and_is_due_after_the_month() -> None:
+    keys = NAMES.rest(NAMES.keys(SAMPLE_TENANT, SAMPLE_SUBJECT, 2))
     assert await folded(issued(MAY)) == [
+        ("SADD", WHOLE, KEY, ROOT, keys),
         ("SADD", NAMES.keys(SAMPLE_TENANT, SAMPLE_SUBJECT, 2), KEY, ROOT),
         ("ZADD", NAMES.due, month_over(MAY), member(OneKey(KEY))),
     ]
 
 
 async def test_a_records_own_key_is_known_by_the_record() -> None:
+    names = (NAMES.keys(SAMPLE_TENANT, SAMPLE_SUBJECT, 2), NAMES.own(SAMPLE_TENANT, RECORD))
     assert await folded(issued(RECORD)) == [
+        ("SADD", WHOLE, KEY, ROOT, *map(NAMES.rest, names)),
         ("SADD", NAMES.keys(SAMPLE_TENANT, SAMPLE_SUBJECT, 2), KEY, ROOT),
         ("SET", NAMES.own(SAMPLE_TENANT, RECORD), KEY),
     ]
 
 
 async def test_a_tenants_key_is_guarded_and_a_days_key_due_after_its_retention() -> None:
-    assert await folded(issued(None, subject=None)) == [("SADD", NAMES.guarded, KEY)]
+    assert await folded(issued(None, subject=None)) == [("SADD", WHOLE, KEY), ("SADD", NAMES.guarded, KEY)]
     assert await folded(issued("2027-05-31", subject=None)) == [
-        ("ZADD", NAMES.due, day_over(Bucket("2027-05-31"), Topic.ACCESS), member(OneKey(KEY)))
+        ("SADD", WHOLE, KEY),
+        ("ZADD", NAMES.due, day_over(Bucket("2027-05-31"), Topic.ACCESS), member(OneKey(KEY))),
     ]
 
 
@@ -95,6 +102,7 @@ async def test_a_record_says_when_its_key_ends_and_whom_it_is_about(quarantined:
     assert await folded(fact) == [
         ("ZADD", NAMES.due, record_over(draft.expires_at), member(OneKey(KEY))),
         ("SADD", NAMES.about(SAMPLE_TENANT, SISTER, 3), RECORD),
+        ("SADD", WHOLE, NAMES.rest(NAMES.about(SAMPLE_TENANT, SISTER, 3))),
     ]
 
 
@@ -109,6 +117,13 @@ async def test_a_forgotten_subject_is_due_at_once_and_by_generation() -> None:
     assert await folded(SubjectForgotten(subject=SAMPLE_SUBJECT, generation=2, records=7)) == [
         ("ZADD", NAMES.todo, SAMPLE_TIME, member(Generation(SAMPLE_TENANT, SAMPLE_SUBJECT, 2)))
     ]
+
+
+@pytest.mark.parametrize("key", [KEY, None])
+async def test_a_forgotten_tenant_is_due_at_once_and_its_key_is_guarded_no_more(key: KeyId | None) -> None:
+    due = ("ZADD", NAMES.todo, SAMPLE_TIME, member(Incarnation(SAMPLE_TENANT, 3)))
+    guard = [] if key is None else [("SREM", NAMES.guarded, key)]
+    assert await folded(TenantForgotten(incarnation=3, key_id=key)) == [*guard, due]
 
 
 async def test_what_ends_nothing_destroys_nothing() -> None:
@@ -127,7 +142,13 @@ async def test_of_the_topic_of_keys_only_dead_letters_days_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [OneKey(KEY), OneRecord(TenantId("a.b-c_d"), RECORD), Generation(SAMPLE_TENANT, SAMPLE_SUBJECT, 12)]
+    "unit",
+    [
+        OneKey(KEY),
+        OneRecord(TenantId("a.b-c_d"), RECORD),
+        Generation(SAMPLE_TENANT, SAMPLE_SUBJECT, 12),
+        Incarnation(SAMPLE_TENANT, 3),
+    ],
 )
 def test_a_unit_is_read_back_as_it_was_written(unit: Unit) -> None:
     assert unit_of(member(unit)) == unit

@@ -19,7 +19,7 @@ from eunoe.processors.attesting.key_log import keys_of, read_keys
 from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending, proved
 from eunoe.processors.attesting.redis_files import rewritten
 from eunoe.processors.attesting.segments import SegmentScan, folders_of, scan
-from eunoe.processors.attesting.stage_checks import compacted_checks, scan_checks
+from eunoe.processors.attesting.stage_checks import PERSON, TENANT, compacted_checks, scan_checks
 from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
@@ -38,8 +38,8 @@ _BACKUPS_AGAIN_S: Final = 30.0
 
 KEYS: Final = "keys"
 """The read model of wrapped keys."""
-_FACTS: Final = ("request", "tenant", "generation", "closed_at_offset", "closed_at_log_time_ms")
-"""What names the erasure in each of its receipts."""
+_FACTS: Final = ("request", "tenant", "generation", "incarnation", "closed_at_offset", "closed_at_log_time_ms")
+"""What names the erasure in each of its receipts: a generation of a person, or an incarnation of a whole tenant."""
 
 
 @dataclass(slots=True)
@@ -161,7 +161,7 @@ class Attester:
         for each in gone:
             if not self.chain.has(each.offset, Stage.COMPACTED):
                 own = self._keys[each.offset]
-                await self._write(each, Stage.COMPACTED, compacted_checks(own, keys.of(own)))
+                await self._write(each, Stage.COMPACTED, compacted_checks(own, keys.of(own), _whose(each)))
         if not gone or not await self._let_go_in_redis(keys.last_tombstone):
             return
         proofs = {each.offset: self._proofs.setdefault(each.offset, _Proof()) for each in gone}
@@ -220,8 +220,9 @@ class Attester:
         if found.values & {key.encode() for key in asked} or not set(still).isdisjoint(proof.needles.values()):
             return  # renamed files wait for their deletion; looked at again
         seen = control is not None and control.encode() in found.values
-        checks = [*scan_checks(asked, len(proof.needles), proof.seen_on_disk, found, control=seen), *self._redis_checks]
-        await self._write(erasure, Stage.SCANNED, checks)
+        whose = _whose(erasure)
+        checks = scan_checks(asked, len(proof.needles), proof.seen_on_disk, found, control=seen, whose=whose)
+        await self._write(erasure, Stage.SCANNED, [*checks, *self._redis_checks])
 
     async def _scan(self, asked: frozenset[KeyId] | set[KeyId], needles: Sequence[bytes]) -> SegmentScan | None:
         folders = folders_of(self.log_directories, self.installation.topic(Topic.KEYS), self.partition)
@@ -250,7 +251,7 @@ class Attester:
         facts = {
             "request": erasure.request,
             "tenant": erasure.tenant,
-            "generation": erasure.generation,
+            "incarnation" if erasure.subject is None else "generation": erasure.generation,
             "closed_at_offset": erasure.offset,
             "closed_at_log_time_ms": erasure.closed_at,
         }
@@ -268,7 +269,7 @@ class Attester:
             "format": FORMAT,
             "stage": stage.value,
             "claim": WORDING if all(each["passed"] for each in checks) else "not proved at this stage",
-            **{name: facts[name] for name in _FACTS},
+            **{name: facts[name] for name in _FACTS if name in facts},
             "installation": self.installation.log_id,
             "topics": {each.value: self.installation.topic(each) for each in (Topic.LIFECYCLE, Topic.KEYS)},
             "partition": self.partition,
@@ -279,3 +280,7 @@ class Attester:
         record = await self.chain.write(facts["tenant"], statement)
         self.meter.add(RECEIPTS, stage.value)
         log.info("partition %d: receipt %d, stage %s", self.partition, record.sequence, stage)
+
+
+def _whose(erasure: Erasure) -> str:
+    return TENANT if erasure.subject is None else PERSON

@@ -33,13 +33,14 @@ RESTORED: Final = "restored"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """A closing event: where it lies, and who was forgotten."""
+    """A closing event: where it lies, and who was forgotten; without a ``subject`` a whole tenant, whose incarnation
+    ``generation`` then is."""
 
     partition: Partition
     offset: Offset
     event_id: EventId
     tenant: TenantId
-    subject: Pseudonym
+    subject: Pseudonym | None
     generation: int
 
 
@@ -79,7 +80,8 @@ class BrokenErasureLedger(LogFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """``restoring``: a restore was begun and not finished. ``newest``: the last closing of each forgotten person."""
+    """``restoring``: a restore was begun and not finished. ``newest``: the last closing of each forgotten person and
+    of each forgotten incarnation of a tenant, for one that has the name later does not stand for those before it."""
 
     restoring: bool
     newest: tuple[ErasureEntry, ...]
@@ -123,14 +125,14 @@ class ErasureLedger:
 
     def standing(self, log_id: LogId) -> "Standing":
         """What must be true of this log. Raises `BrokenErasureLedger`."""
-        newest: dict[tuple[TenantId, Pseudonym], ErasureEntry] = {}
+        newest: dict[tuple[TenantId, Pseudonym | int], ErasureEntry] = {}
         restoring = False
         for each in self.entries():
             if each.log_id != log_id:
                 continue
             restoring = each.kind == RESTORING or (restoring and each.kind != RESTORED)
-            if each.closing is not None:
-                newest[each.closing.tenant, each.closing.subject] = each
+            if (closing := each.closing) is not None:
+                newest[closing.tenant, closing.generation if closing.subject is None else closing.subject] = each
         return Standing(restoring=restoring, newest=tuple(each for each in newest.values() if each.kind == CLOSED))
 
     def _write(self, log_id: LogId, kind: str, closing: Closing | None) -> ErasureEntry:

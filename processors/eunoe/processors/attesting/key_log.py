@@ -47,14 +47,18 @@ class KeyLog:
 
 @dataclass(slots=True)
 class _Keys:
-    """Key ids of several generations of one partition, found in one pass."""
+    """Key ids of several generations and tenants of one partition, found in one pass."""
 
-    wanted: Mapping[tuple[TenantId, Pseudonym, int], Erasure]
+    wanted: Mapping[tuple[TenantId, Pseudonym | None, int], Erasure]
     found: dict[Offset, set[KeyId]] = field(default_factory=dict)
     single: dict[tuple[TenantId, MemoryId], KeyId] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         tenant = event.header.tenant
+        if isinstance(event.fact, KeyIssued):
+            whole = self.wanted.get((tenant, None, event.fact.incarnation))
+            if whole is not None:
+                self.found[whole.offset].update(ids_of(event.fact))
         match event.fact:
             case KeyIssued(subject=subject, generation=generation) as fact if subject is not None:
                 erasure = self.wanted.get((tenant, subject, generation))

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
-from eunoe.schemas.events import Event, SubjectForgotten
+from eunoe.schemas.events import Event, SubjectForgotten, TenantForgotten
 from eunoe.schemas.ids import CommandId, EventId, LogId, Millis, Offset, Partition, Pseudonym, TenantId
 from eunoe.schemas.topics import Topic
 
@@ -21,12 +21,15 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Erasure(Struct, frozen=True, kw_only=True, array_like=True):
-    """A closed generation. ``request``: the id of the command that closed it, which its sender was given."""
+    """A closed generation, or without a ``subject`` a whole tenant, whose incarnation ``generation`` then is.
+
+    ``request``: the id of the command that closed it, which its sender was given.
+    """
 
     request: CommandId
     event_id: EventId
     tenant: TenantId
-    subject: Pseudonym
+    subject: Pseudonym | None
     generation: int
     offset: Offset
     closed_at: Millis
@@ -65,15 +68,20 @@ class PendingModel:
 
 
 def _writes(prefix: Prefix, offset: Offset, event: Event) -> Sequence[Operation]:
-    if not isinstance(event.fact, SubjectForgotten):
-        return ()
     header = event.header
+    match event.fact:
+        case SubjectForgotten(subject=subject, generation=generation):
+            whom: tuple[Pseudonym | None, int] = subject, generation
+        case TenantForgotten(incarnation=incarnation):
+            whom = None, incarnation
+        case _:
+            return ()
     erasure = Erasure(
         request=header.command_id,
         event_id=header.event_id,
         tenant=header.tenant,
-        subject=event.fact.subject,
-        generation=event.fact.generation,
+        subject=whom[0],
+        generation=whom[1],
         offset=offset,
         closed_at=header.decided_at,
     )

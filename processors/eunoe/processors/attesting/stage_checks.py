@@ -1,18 +1,22 @@
 """What was checked for the receipts *compacted* and *scanned*, in the words in which they say it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from eunoe.processors.attesting.key_log import KeyLog
 from eunoe.processors.attesting.segments import SegmentScan
 from eunoe.schemas.ids import KeyId
 
+PERSON: Final = "the generation"
+TENANT: Final = "the tenant"
+"""Whose keys they are."""
 
-def compacted_checks(asked: frozenset[KeyId], keys: KeyLog) -> list[Mapping[str, Any]]:
-    """``asked``: the keys of the generation."""
+
+def compacted_checks(asked: frozenset[KeyId], keys: KeyLog, whose: str = PERSON) -> list[Mapping[str, Any]]:
+    """``asked``: the keys that were destroyed. ``whose``: `PERSON` or `TENANT`."""
     return [
         {
-            "check": "the whole key partition read back uncommitted: no value under any key of the generation",
+            "check": f"the whole key partition read back uncommitted: no value under any key of {whose}",
             "passed": True,
             "keys": len(asked),
             "values": 0,
@@ -24,24 +28,30 @@ def compacted_checks(asked: frozenset[KeyId], keys: KeyLog) -> list[Mapping[str,
 
 
 def scan_checks(
-    asked: frozenset[KeyId], needles: int, seen_before: int | None, found: SegmentScan, *, control: bool
+    asked: frozenset[KeyId],
+    needles: int,
+    seen_before: int | None,
+    found: SegmentScan,
+    *,
+    control: bool,
+    whose: str = PERSON,
 ) -> list[Mapping[str, Any]]:
     """``needles``: byte strings searched for; ``seen_before``: keys that the same scan found before; None: no scan."""
     return [
         {
-            "check": "segment files decoded, renamed ones included: no value under any key of the generation",
+            "check": f"segment files decoded, renamed ones included: no value under any key of {whose}",
             "passed": True,
             "keys": len(asked),
             "files": found.files,
             "bytes": found.size,
             "records": found.records,
         },
-        *_compared(needles, seen_before),
+        *_compared(needles, seen_before, whose),
         {"check": "the same scan found a live control key", "passed": control},
     ]
 
 
-def _compared(needles: int, seen_before: int | None) -> list[Mapping[str, Any]]:
+def _compared(needles: int, seen_before: int | None, whose: str) -> list[Mapping[str, Any]]:
     if not needles or not seen_before:
         gone = "the keys were gone before this process first looked: the decoded scan is relied on, not a byte search"
         return [{"check": gone, "passed": True}]
@@ -52,7 +62,7 @@ def _compared(needles: int, seen_before: int | None) -> list[Mapping[str, Any]]:
             "searched_for": needles,
         },
         {
-            "check": "the same scan found keys of the generation before they were destroyed",
+            "check": f"the same scan found keys of {whose} before they were destroyed",
             "passed": True,
             "found_before": seen_before,
         },

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from eunoe.processors.shredding.errors import GuardedKey
 from eunoe.processors.shredding.names import ShredNames
 from eunoe.processors.shredding.tombstones import Tombstones
-from eunoe.processors.shredding.units import Generation, OneKey, OneRecord, Unit, member, unit_of
+from eunoe.processors.shredding.units import Generation, Incarnation, OneKey, OneRecord, Unit, member, unit_of
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.metrics import KEYS_DESTROYED, SILENT, Meter
@@ -82,6 +82,10 @@ class Destroyer:
             if isinstance(each, Generation):
                 await self._generation(each)
                 heed_cancellation()
+        for each in units:
+            if isinstance(each, Incarnation):
+                await self._incarnation(each)
+                heed_cancellation()
         self.pending = Pending(sum(counts) - len(units), None if sum(counts) == len(units) else since)
         return len(units)
 
@@ -108,6 +112,19 @@ class Destroyer:
             names = [self.names.own(unit.tenant, MemoryId(each)) for each in records]
             last = await self._destroy(await self._own(names), "subject") or last
             await self._remove(about, records)
+        await self._let_go((unit,), last)
+
+    async def _incarnation(self, unit: Incarnation) -> None:
+        """Its keys, and what was kept of whose they are. Nothing here is of whoever has the tenant's name by now."""
+        given = self.names.tenant(unit.tenant, unit.number)
+        last: Offset | None = None
+        while members := await self._some(given):
+            names = [self.names.prefix.key(each) for each in members if ":" in each]
+            ids = [KeyId(each) for each in members if ":" not in each]
+            last = await self._destroy(ids, "tenant") or last
+            if names:
+                await self.redis.unlink(*names)
+            await self._remove(given, members)
         await self._let_go((unit,), last)
 
     async def _destroy(self, key_ids: Sequence[KeyId], why: str) -> Offset | None:
@@ -140,7 +157,7 @@ class Destroyer:
         pipeline.zrem(self.names.todo, *members)
         pipeline.zrem(self.names.due, *members)
         for each in units:
-            if isinstance(each, Generation):
+            if isinstance(each, Generation | Incarnation):
                 pipeline.hset(self.names.done, member(each), str(-1 if last is None else last))
         await pipeline.execute()
 

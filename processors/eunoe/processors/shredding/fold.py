@@ -11,10 +11,9 @@ from eunoe.crypto.hierarchy import KeyKind
 from eunoe.processors.shredding.due import day_over, month_over, record_over
 from eunoe.processors.shredding.issued import ids_of, record_of
 from eunoe.processors.shredding.names import LETTERS, MODEL, ShredNames
-from eunoe.processors.shredding.units import Generation, OneKey, OneRecord, member
+from eunoe.processors.shredding.units import Generation, Incarnation, OneKey, OneRecord, member
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
-from eunoe.schemas.commands import Draft
 from eunoe.schemas.events import (
     Event,
     HoldLifted,
@@ -25,7 +24,7 @@ from eunoe.schemas.events import (
     MemoryQuarantined,
     SubjectForgotten,
     SubjectHeld,
-    SubjectRef,
+    TenantForgotten,
     WithdrawnRef,
 )
 from eunoe.schemas.ids import TenantId
@@ -81,8 +80,8 @@ def _named(names: ShredNames, event: Event) -> Sequence[Operation]:
     match event.fact:
         case KeyIssued(created=True) as fact:
             return _issued(names, tenant, fact)
-        case MemoryAccepted(draft=draft, about=about) | MemoryQuarantined(draft=draft, about=about):
-            return _held(names, tenant, draft, about)
+        case MemoryAccepted() | MemoryQuarantined() as fact:
+            return _held(names, tenant, fact)
         case MemoryForgotten(memory_id=memory_id) | MemoryExpired(memory_id=memory_id):
             return (("ZADD", names.todo, at, member(OneRecord(tenant, memory_id))),)
         case SubjectHeld(subject=subject, generation=generation):
@@ -91,27 +90,39 @@ def _named(names: ShredNames, event: Event) -> Sequence[Operation]:
             return (("SREM", names.held, member(Generation(tenant, subject, generation))),)
         case SubjectForgotten(subject=subject, generation=generation):
             return (("ZADD", names.todo, at, member(Generation(tenant, subject, generation))),)
+        case TenantForgotten(incarnation=incarnation, key_id=key_id):
+            due: Operation = ("ZADD", names.todo, at, member(Incarnation(tenant, incarnation)))
+            return (due,) if key_id is None else (("SREM", names.guarded, key_id), due)
     return ()
 
 
 def _issued(names: ShredNames, tenant: TenantId, fact: KeyIssued) -> Sequence[Operation]:
+    whole = names.tenant(tenant, fact.incarnation)
     if fact.subject is None:
+        given: Operation = ("SADD", whole, fact.key_id)
         if fact.bucket is None:
-            return (("SADD", names.guarded, fact.key_id),)
-        return (("ZADD", names.due, day_over(fact.bucket, Topic.ACCESS), member(OneKey(fact.key_id))),)
-    held: Operation = ("SADD", names.keys(tenant, fact.subject, fact.generation), *ids_of(fact))
-    memory_id = record_of(fact)
-    if memory_id is not None:
-        return (held, ("SET", names.own(tenant, memory_id), fact.key_id))
-    if fact.bucket is None:
-        return (held,)
-    return (held, ("ZADD", names.due, month_over(fact.bucket), member(OneKey(fact.key_id))))
+            return (given, ("SADD", names.guarded, fact.key_id))
+        return (given, ("ZADD", names.due, day_over(fact.bucket, Topic.ACCESS), member(OneKey(fact.key_id))))
+    keys, memory_id = names.keys(tenant, fact.subject, fact.generation), record_of(fact)
+    own = () if memory_id is None else (names.own(tenant, memory_id),)
+    held: list[Operation] = [
+        ("SADD", whole, *ids_of(fact), *(names.rest(each) for each in (keys, *own))),
+        ("SADD", keys, *ids_of(fact)),
+        *(("SET", each, fact.key_id) for each in own),
+    ]
+    if fact.bucket is not None and memory_id is None:
+        held.append(("ZADD", names.due, month_over(fact.bucket), member(OneKey(fact.key_id))))
+    return held
 
 
-def _held(names: ShredNames, tenant: TenantId, draft: Draft, about: tuple[SubjectRef, ...]) -> Sequence[Operation]:
+def _held(names: ShredNames, tenant: TenantId, fact: MemoryAccepted | MemoryQuarantined) -> Sequence[Operation]:
+    draft = fact.draft
+    about = [names.about(tenant, each.subject, each.generation) for each in fact.about]
     # For a month's key this says again what its issue said; for a record's own it is the first that tells of its end.
     writes: list[Operation] = [("ZADD", names.due, record_over(draft.expires_at), member(OneKey(draft.key_id)))]
-    writes += [("SADD", names.about(tenant, each.subject, each.generation), draft.memory_id) for each in about]
+    writes += [("SADD", each, draft.memory_id) for each in about]
+    if about:
+        writes.append(("SADD", names.tenant(tenant, fact.incarnation), *map(names.rest, about)))
     return writes
 
 

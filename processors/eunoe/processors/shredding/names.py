@@ -9,6 +9,8 @@
 ``keys:<tenant>:<subject>:<gen>``   set: keys of a generation that are not destroyed yet
 ``about:<tenant>:<subject>:<gen>``  set: records of others, with a key of their own, that are about this person
 ``own:<tenant>:<memory id>``        string: the key that serves this record alone
+``tenant:<tenant>:<incarnation>``   set: every key that was given to it, and the three kinds of names above that are
+                                    its people's and records' (which hold a ``:``, as no key id does)
 """
 
 from typing import Final
@@ -61,6 +63,13 @@ class ShredNames(Struct, frozen=True):
 
     def about(self, tenant: TenantId, subject: Pseudonym, generation: int) -> str:
         return self.prefix.key(f"about:{tenant}:{subject}:{generation}")
+
+    def tenant(self, tenant: TenantId, incarnation: int) -> str:
+        return self.prefix.key(f"tenant:{tenant}:{incarnation}")
+
+    def rest(self, name: str) -> str:
+        """What follows the prefix in a name that is built here."""
+        return name.removeprefix(str(self.prefix))
 
     def own(self, tenant: TenantId, memory_id: MemoryId) -> str:
         return self.prefix.key(f"own:{tenant}:{memory_id}")

@@ -1,4 +1,4 @@
-"""What is to be destroyed, in units: a key, the key of one record, everything of one generation of a subject."""
+"""What is to be destroyed, in units: a key, the key of one record, all of a subject's generation, all of a tenant."""
 
 from typing import assert_never
 
@@ -31,7 +31,14 @@ class Generation(Struct, frozen=True):
     generation: int
 
 
-Unit = OneKey | OneRecord | Generation
+class Incarnation(Struct, frozen=True):
+    """Every key that this incarnation of a tenant was ever given, its own too."""
+
+    tenant: TenantId
+    number: int
+
+
+Unit = OneKey | OneRecord | Generation | Incarnation
 
 
 def member(unit: Unit) -> str:
@@ -43,6 +50,8 @@ def member(unit: Unit) -> str:
             return _SEPARATOR.join(("m", tenant, memory_id))
         case Generation(tenant, subject, generation):
             return _SEPARATOR.join(("g", tenant, subject, str(generation)))
+        case Incarnation(tenant, number):
+            return _SEPARATOR.join(("t", tenant, str(number)))
         case _:
             assert_never(unit)
 
@@ -56,4 +65,6 @@ def unit_of(text: str) -> Unit:
             return OneRecord(TenantId(tenant), MemoryId(memory_id))
         case ["g", tenant, subject, generation]:
             return Generation(TenantId(tenant), Pseudonym(subject), int(generation))
+        case ["t", tenant, number]:
+            return Incarnation(TenantId(tenant), int(number))
     raise ValueError("not a unit of work")

@@ -9,6 +9,7 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from eunoe.readmodels.projector import ReadModel
+from eunoe.readmodels.removing import Removal, let_go_of
 from eunoe.readmodels.source import Positioned
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
@@ -78,3 +79,7 @@ class Paced:
         operations = await self._model.fold(prefix, records)
         self.folded += len(records)
         return operations
+
+    async def let_go(self, removal: Removal) -> None:
+        """As the model does."""
+        await let_go_of(self._model, removal)

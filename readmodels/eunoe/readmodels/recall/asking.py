@@ -16,8 +16,10 @@ from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.recall.candidates import Refused
 from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored, wrapper_in
+from eunoe.readmodels.recall.scope import ReadGate
 from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers
+from eunoe.readmodels.tenants import TenantsReader, TenantStanding
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import Offset, Pseudonym, TenantId
@@ -54,13 +56,16 @@ class Asker:
     installation: Installation
     keyring: Keyring
     rules: Callable[[TenantId], str]
+    gate: ReadGate
     generation: int | None
     kept: int = 1_000
     _serving: Serving = field(init=False)
+    _tenants: TenantsReader = field(init=False)
     _indexes: OrderedDict[tuple[TenantId, int], TenantIndex] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         self._serving = Serving(self.redis, self.installation, names.MODEL, self.generation)
+        self._tenants = TenantsReader(self.redis, self.installation)
 
     def prefix(self, tenant: TenantId) -> Prefix:
         """Under the generation last known to serve."""
@@ -87,7 +92,8 @@ class Asker:
     ) -> A:
         """The answer of ``call``, once the model has ``wanted`` and the key is the one it was built with.
 
-        Raises `NotYet` after ``timeout`` seconds, `StoreUnavailable`, or what opening the index key raises.
+        Raises `ReadRefused`, `NotYet` after ``timeout`` seconds, `StoreUnavailable`, or what opening the index key
+        raises.
         """
         if not 0 <= timeout < math.inf:  # NaN is neither, and would never be over
             raise BadScope("timeout", "must be a number of seconds, not negative and not endless")
@@ -106,6 +112,7 @@ class Asker:
                     raise
                 continue
             if not isinstance(answer, Refused):
+                await self._entered(tenant, place)
                 return answer
             if answer.why == "generation":
                 await self._serving.look(partition)
@@ -117,6 +124,14 @@ class Asker:
                 raise NotYet(names.MODEL, partition, wanted, answer.position, timeout)
             await asyncio.sleep(min(pause, left))
             pause = min(_LONGEST_PAUSE_S, pause * 2)
+
+    async def _entered(self, tenant: TenantId, place: Place) -> None:
+        """Raises `ReadRefused` where the caller has nothing to do with this incarnation, or the tenant is forgotten: it
+        has no index key then, and neither has one of which nothing was ever written."""
+        if place.index is not None:
+            self.gate.enter(tenant, TenantStanding(incarnation=place.index.key.meta.incarnation))
+        else:
+            self.gate.enter(tenant, await self._tenants.standing(tenant))
 
     async def serves(self, place: Place) -> bool:
         """Whether the place is still what readers are answered from."""

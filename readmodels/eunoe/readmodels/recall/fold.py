@@ -20,7 +20,9 @@ from eunoe.readmodels.recall.errors import KeyStillUnknown
 from eunoe.readmodels.recall.functions import RECALL
 from eunoe.readmodels.recall.index_key import TenantIndex, make_index, open_index, read_several, rules_of, wrapper_in
 from eunoe.readmodels.recall.rank import Bm25
+from eunoe.readmodels.recall.removing import let_go_records
 from eunoe.readmodels.recall.stored import document_of, instant
+from eunoe.readmodels.removing import Removal
 from eunoe.readmodels.source import Positioned
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
@@ -41,6 +43,10 @@ class KeysPassed(Protocol):
 
     async def wait(self, tenant: TenantId) -> None:
         """Returns when both have passed the end offsets read after this call. Raises ``KeySourceUnavailable``."""
+        ...
+
+    async def is_over(self, tenant: TenantId, incarnation: int) -> bool:
+        """Whether the log, as far as it is folded, says that this incarnation was forgotten."""
         ...
 
 
@@ -71,11 +77,27 @@ class RecallModel:
 
     async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
         """The operations of each record, in order. Raises `KeyStillUnknown`, `AnalyserChanged` or a crypto error."""
-        # One question for all tenants of the batch: it may hold hundreds, and each round trip is waited for.
-        tenants = dict.fromkeys(each.value.header.tenant for each in records if isinstance(each.value.fact, Draughted))
+        # One question for all tenants of the batch: it may hold hundreds, and each round trip is waited for. No batch
+        # holds records of two incarnations of one tenant: it is cut where the first ends.
+        tenants = {
+            each.value.header.tenant: each.value.fact.incarnation
+            for each in records
+            if isinstance(each.value.fact, Draughted)
+        }
         stored = await read_several(self.redis, prefix, tuple(tenants))
-        seen = {tenant: await self._index(prefix, tenant, stored[tenant]) for tenant in tenants}
+        seen = {
+            tenant: await self._index(prefix, tenant, incarnation, stored[tenant])
+            for tenant, incarnation in tenants.items()
+        }
         return [await self._fold_one(prefix, record, seen) for record in records]
+
+    async def let_go(self, removal: Removal) -> None:
+        """The index key first: from then on nothing of the tenant is found. Then its records, with their postings and
+        what is counted of their scopes."""
+        await removal.do(("UNLINK", removal.prefix.key(names.index_key(removal.tenant))))
+        self._indexes.pop((str(removal.prefix), removal.tenant), None)
+        self.keyring.evict_tenant(removal.tenant)
+        await let_go_records(removal)
 
     async def tend(self, prefix: Prefix, records: int = 20) -> bool:
         """Remove at most ``records`` records of forgotten subjects; True while there are more. Repeat-safe.
@@ -99,6 +121,9 @@ class RecallModel:
             return operations
         if isinstance(fact, events.SubjectForgotten):
             self.keyring.evict_subject(tenant, fact.subject)
+        if isinstance(fact, events.TenantForgettingRequested):
+            # Nobody reads it any more, and nobody adds to it: what is there waits for its end.
+            return (("UNLINK", prefix.key(names.index_key(tenant))),)
         return change_of(fact, tenant)
 
     async def _put(self, offset: int, event: Event, fact: Draughted, index: TenantIndex | None) -> Sequence[Operation]:
@@ -139,15 +164,17 @@ class RecallModel:
             raise KeyStillUnknown(tenant, draft.key_id) from error
 
     async def _index(
-        self, prefix: Prefix, tenant: TenantId, stored: bytes | None
+        self, prefix: Prefix, tenant: TenantId, incarnation: int, stored: bytes | None
     ) -> tuple[TenantIndex | None, list[Operation]]:
-        """The tenant's index key, with the operation that stores it where Redis does not have it (any more).
+        """The index key of this incarnation, with the operation that stores it where Redis does not have it (any more).
 
-        What is stored wins, then what this process made for a step that is still on its way; None: tenant forgotten.
+        What is stored wins, then what this process made for a step that is still on its way; None: it is forgotten.
         """
         try:
-            keys = await self._tenant_keys(tenant)
+            keys = await self._tenant_keys(tenant, incarnation)
         except KeyClosed:
+            return None, []
+        if keys.incarnation > incarnation:
             return None, []
         rules, known = rules_of(self.analyser(tenant), self.ranking), self._indexes.get((str(prefix), tenant))
         if known is not None and (stored is None or stored == known.stored):
@@ -167,15 +194,27 @@ class RecallModel:
             keys = await self.keyring.opening(keys.tenant, by)
         return open_index(keys, prefix.log_id, stored, rules)
 
-    async def _tenant_keys(self, tenant: TenantId) -> TenantKeys:
+    async def _tenant_keys(self, tenant: TenantId, incarnation: int) -> TenantKeys:
+        """Of this incarnation or of a later one. Raises `KeyClosed` or `KeyStillUnknown`."""
         try:
-            return await self.keyring.tenant(tenant)
-        except KeyUnknown:
-            await self.passed.wait(tenant)
+            keys = await self.keyring.tenant(tenant)
+        except (KeyUnknown, KeyClosed):
+            pass
+        else:
+            if keys.incarnation >= incarnation:
+                return keys
+            self.keyring.evict_tenant(tenant)
+        # Unknown, closed or an earlier one's: as far as the foundations have come, which may be less than this record.
+        await self.passed.wait(tenant)
         try:
-            return await self.keyring.tenant(tenant)
+            keys = await self.keyring.tenant(tenant)
         except KeyUnknown as error:
+            if await self.passed.is_over(tenant, incarnation):
+                raise KeyClosed("tenant", tenant, None, None) from error
             raise KeyStillUnknown(tenant, None) from error
+        if keys.incarnation < incarnation:
+            raise KeyStillUnknown(tenant, None)
+        return keys
 
 
 def _drop(tenant: TenantId, memory_id: MemoryId) -> Operation:

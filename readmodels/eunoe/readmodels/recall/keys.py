@@ -80,6 +80,17 @@ def records_key(tenant: TenantId) -> str:
     return f"i:{tenant}"
 
 
+def scopes_key(tenant: TenantId) -> str:
+    """Hash: scope -> its number."""
+    return f"scopes:{tenant}"
+
+
+COUNTED_OF_SCOPES: Final = ("n", "h")
+"""Kinds of keys named by the number of a scope, besides its postings."""
+CLOSING: Final = "x"
+"""Set of ``<tenant> <subject> <generation>``: closed, and not all removed yet."""
+
+
 def opened_key(tenant: TenantId) -> str:
     """Hash: subject -> its open generation, where that is not the first."""
     return f"o:{tenant}"

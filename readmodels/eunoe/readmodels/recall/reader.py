@@ -90,6 +90,7 @@ class MemoryReader:
             installation=self.installation,
             keyring=self.keyring,
             rules=lambda tenant: rules_of(self.analyser(tenant), self.built_with),
+            gate=self.gate,
             generation=self.settings.generation,
         )
 

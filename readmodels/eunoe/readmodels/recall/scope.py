@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.recall.keys import Grades
+from eunoe.readmodels.tenants import TenantStanding
 from eunoe.schemas.ids import AgentId, Millis, PrincipalName, TenantId, is_name
 from eunoe.schemas.values import MemoryClass, Sensitivity, Trust
 
@@ -66,6 +67,11 @@ class ReadGate(Protocol):
 
     def admit(self, scope: ReadScope) -> Admission:
         """Raises `ReadRefused` where the principal may not read the tenant, the purpose is unknown or reads are off."""
+        ...
+
+    def enter(self, tenant: TenantId, standing: TenantStanding) -> None:
+        """Raises `ReadRefused` where the tenant is forgotten or about to be, or what the principal may read is another
+        tenant that has, or had, the same name."""
         ...
 
 
