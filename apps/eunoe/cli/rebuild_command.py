@@ -64,6 +64,18 @@ def rebuild(call: Call, read_model: str, **given: Any) -> None:
     call.show(report.document, lambda: _said(report))
 
 
+def _rows(rows: "Sequence[GenerationRow]") -> "RenderableType":
+    from eunoe.cli.rebuild_tables import generations
+
+    return generations(rows)
+
+
+def _said(done: "RebuildReport") -> "RenderableType":
+    from eunoe.cli.rebuild_tables import report
+
+    return report(done)
+
+
 async def _status(call: Call, model: str) -> "Sequence[GenerationRow]":
     from eunoe.operations.rebuilding import rebuilding
 
@@ -124,55 +136,3 @@ def _telling(call: Call) -> Iterator[Callable[["Progress"], None]]:
             bar.update(task, total=each.total, completed=each.done, said=said, description=each.phase)
 
         yield tell
-
-
-def _rows(rows: "Sequence[GenerationRow]") -> "RenderableType":
-    from rich.table import Table
-
-    table = Table("partition", "generation", "role", "position", "items", "digest")
-    for each in rows:
-        cells = (
-            each.partition,
-            each.generation,
-            each.role,
-            each.position,
-            f"{each.items:,}" if each.digest else "?",
-            each.digest[:12],
-        )
-        table.add_row(*map(str, cells))
-    return table
-
-
-def _said(report: "RebuildReport") -> "RenderableType":
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("partition", "generation", "at", "items", "digest", "what was done")
-    proofs = {each.partition: each for each in report.proofs}
-    switched = {each.partition: each for each in report.switched}
-    for partition in sorted(proofs.keys() | switched.keys()):
-        proof, switch = proofs.get(partition), switched.get(partition)
-        did = [] if proof is None else ["the same", *(f"{count:,} {name}" for name, count in proof.checks.items())]
-        did += [] if switch is None else [f"serves; {switch.kept} is kept"]
-        number = proof.generation if switch is None and proof is not None else switch.serving if switch else 0
-        at, items, digest = ("", "", "")
-        if proof is not None:
-            at, items, digest = str(proof.content.position), f"{proof.content.items:,}", proof.content.digest[:12]
-        table.add_row(str(partition), str(number), at, items, digest, ", ".join(did))
-    for prefix in report.frozen:
-        table.add_row(str(prefix.partition), str(prefix.generation), "", "", "", "as of then")
-    for prefix in report.removed:
-        table.add_row(str(prefix.partition), str(prefix.generation), "", "", "", "removed")
-    return Group(table, Text(_next(report)))
-
-
-def _next(report: "RebuildReport") -> str:
-    if report.switched:
-        back = f"`eunoe rebuild {report.model} --rollback` goes back"
-        return f"Readers of {report.model} are answered from it. {back}; --retire removes the one before."
-    if report.frozen:
-        return f"Read it with `eunoe search … --generation {report.frozen[0].generation} --as-of T`."
-    if report.removed:
-        return f"{report.keys:,} keys were removed."
-    return "Nothing was switched."

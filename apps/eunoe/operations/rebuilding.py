@@ -105,10 +105,12 @@ class Rebuilding:
             if wishes.as_of_then:
                 await rebuild.freeze(prefixes)
                 return RebuildReport(model=self.places.model, frozen=tuple(prefixes))
+            rebuild.report("proving")
             found = await side_by_side(prefixes, lambda each: self._proved(rebuild, each, wishes))
             proofs = [each for each in found if each is not None]
             switched: Sequence[Switched] = ()
             if wishes.switch:
+                rebuild.report("switching")
                 await rebuild.join(prefixes)
                 await self._record(await self._changes(prefixes, proofs))
                 switched = [await rebuild.switch(each, behind=wishes.accept) for each in prefixes]

@@ -105,7 +105,7 @@ class Rebuild:
             await side_by_side(prefixes, lambda each: self._fold(each, self._ends[each.partition]))
         finally:
             telling.cancel()
-        self._report("filled")
+        self.report("filled")
 
     @property
     def proving(self) -> Proving:
@@ -194,10 +194,11 @@ class Rebuild:
 
     async def _tell(self) -> None:
         while True:
-            self._report("filling")
+            self.report("filling")
             await asyncio.sleep(_REPORT_S)
 
-    def _report(self, phase: str) -> None:
+    def report(self, phase: str) -> None:
+        """Tell how far it is, and in what ``phase``: proving and switching are for the caller to tell."""
         self.progress(
             Progress(
                 phase=phase,
