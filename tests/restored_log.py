@@ -1,13 +1,19 @@
-"""A backup of an installation's topics, restored beside it under another prefix; partition 0 alone."""
+"""Backups of an installation, restored beside it: its topics under another prefix, its Redis in another database.
 
-from collections.abc import Callable, Sequence
+Of topics partition 0 alone.
+"""
+
+import urllib.parse
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from redis.asyncio import Redis
 
 from eunoe.runtime.kafka import apply_topics, topic_admin
 from eunoe.runtime.settings import Settings
-from eunoe.schemas.ids import new_id
+from eunoe.schemas.ids import LogId, new_id
 from eunoe.schemas.topics import Topic
 
 
@@ -65,6 +71,36 @@ async def restored(settings: Settings, backup: TopicsBackup, **changed: Change) 
     finally:
         await producer.stop()
     return there
+
+
+RedisBackup = Mapping[bytes, bytes]
+
+
+async def redis_backup(redis: Redis, log_id: LogId) -> RedisBackup:
+    """Every key of the installation, as Redis dumps it."""
+    keys = [each async for each in redis.scan_iter(f"eunoe:{log_id}:*", count=1_000)]
+    dumped = {key: await redis.dump(key) for key in keys}
+    return {key: bytes(value) for key, value in dumped.items() if value is not None}
+
+
+@asynccontextmanager
+async def another_database(settings: Settings, log_id: LogId, backup: RedisBackup) -> AsyncIterator[Settings]:
+    """The settings of a database that holds the backup and nothing else of the installation; emptied afterwards."""
+    url = urllib.parse.urlunsplit(urllib.parse.urlsplit(settings.redis)._replace(path="/1"))
+    async with Redis.from_url(url) as redis:
+        await _empty(redis, log_id, settings)
+        for key, value in backup.items():
+            await redis.restore(key, 0, value)
+        try:
+            yield replace(settings, redis=url)
+        finally:
+            await _empty(redis, log_id, settings)
+
+
+async def _empty(redis: Redis, log_id: LogId, settings: Settings) -> None:
+    await redis.delete(f"eunoe:installation:{settings.prefix}")
+    for key in [each async for each in redis.scan_iter(f"eunoe:{log_id}:*", count=1_000)]:
+        await redis.delete(key)
 
 
 def _same(records: Sequence[Copied]) -> Sequence[Copied]:

@@ -75,7 +75,7 @@ async def test_it_finds_what_leaks_as_a_digest_and_says_where(platform: Platform
     steps = {each.name: each for each in await rehearsed(platform, person=person)}
     assert len(steps) == STEPS
     assert [name for name, each in steps.items() if not each.ok] == [NOWHERE]
-    assert "1 of 5 plaintexts found; " in steps[NOWHERE].found
+    assert "1 of 7 plaintexts found; " in steps[NOWHERE].found
     assert steps[NOWHERE].found.endswith(f"found in: {REDIS}")
     assert person.word not in steps[NOWHERE].found
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from eunoe.operations.byte_patterns import Wanted
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import Settings
-from eunoe.schemas.ids import PrincipalName, TenantId
+from eunoe.schemas.ids import MemoryId, PrincipalName, TenantId
 
 REMAINS: Final = (
     "the tenant's key and, for each run, two closed pseudonyms that no name belongs to",
@@ -62,6 +62,7 @@ class Person:
     subject: str = field(default_factory=lambda: f"drill-{secrets.token_hex(8)}", repr=False)
     word: str = field(default_factory=lambda: f"canary{secrets.token_hex(6)}", repr=False)
     mark: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
+    summary_word: str = field(default_factory=lambda: f"canary{secrets.token_hex(6)}", repr=False)
 
     @property
     def line(self) -> dict[str, Any]:
@@ -73,12 +74,23 @@ class Person:
             "ttl": "P1D",
         }
 
+    def summary(self, of: MemoryId, on: str) -> dict[str, Any]:
+        """What was built on the record ``of``, and is held on somebody else: ``on``."""
+        return {
+            "statement": f"Where the {self.summary_word} sings, another one listens in this drill.",
+            "subject": on,
+            "derived_from": [{"memory_id": of, "version": 1}],
+            "source": {"kind": "user_explicit", "uri": f"drill://summaries/{self.mark}"},
+            "ttl": "P1D",
+        }
+
     @property
     def canaries(self) -> tuple[Wanted, ...]:
         """Each text on its own: what stands in the clear by design (tenant, agent, purpose) is none of them."""
         line = self.line
         texts = {"statement": line["statement"], "word": self.word, "subject": self.subject}
         texts |= {"claim key": line["key"], "source": line["source"]["uri"]}
+        texts |= {"summary": self.summary(MemoryId(""), "")["statement"], "summary's word": self.summary_word}
         return tuple(Wanted(kind, text) for kind, text in texts.items())
 
 

@@ -30,6 +30,7 @@ from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 from eunoe.schemas.receipts import BY_ITSELF, WORDING, Stage
 
 _CLOSED: Final = "subject_closed"
+_SUMMARY: Final = "summary"
 _LEFT_OUT: Final = "left out"
 
 
@@ -73,11 +74,11 @@ class ErasureDrill:
 
     def _steps(self) -> tuple[tuple[str, Callable[[], Awaitable[str]], bool], ...]:
         return (
-            ("two people are written down", self._write, True),
-            ("both are found, by two clients", self._retrievable, True),
-            ("both are exported", self._export, False),
+            ("two people are written down, and a summary of one that is held on the other", self._write, True),
+            ("all is found, by two clients", self._retrievable, True),
+            ("all is exported", self._export, False),
             ("one asks to be forgotten", self._forget, True),
-            ("no client finds them", self._absent, False),
+            ("no client finds them, nor the summary", self._absent, False),
             ("the same source is fed again: refused", self._again, False),
             ("what was exported before is brought in: refused", self._reimported, False),
             *((f"receipt: {stage}", self._receipt(stage), False) for stage in BY_ITSELF),
@@ -90,36 +91,44 @@ class ErasureDrill:
 
     async def _write(self) -> str:
         for each in (self.person, self.other):
-            outcome = await self._remember(each)
-            if outcome.status is not OutcomeStatus.ACCEPTED or outcome.memory_id is None:
-                raise StepFailed(f"not accepted: {outcome.status} {outcome.reason or ''}")
-            self.written[each.subject], self.token = outcome.memory_id, outcome.token
+            self.written[each.subject] = await self._accepted(each.line)
+        source = self.written[self.person.subject]
+        self.written[_SUMMARY] = await self._accepted(self.person.summary(source, self.other.subject))
         self.sealed = await sealed_bodies(self.settings, self.readers[0].installation, self.plan.tenant, self._ids)
         if len(self.sealed) != len(self._ids):
-            raise StepFailed("the log does not hold both records")
-        return "accepted 2"
+            raise StepFailed("the log does not hold all records")
+        return f"accepted {len(self._ids)}"
 
     @property
     def _ids(self) -> frozenset[MemoryId]:
         return frozenset(self.written.values())
 
-    async def _remember(self, person: Person) -> Outcome:
+    async def _accepted(self, line: Mapping[str, Any]) -> MemoryId:
+        outcome = await self._remember(line)
+        if outcome.status is not OutcomeStatus.ACCEPTED or outcome.memory_id is None:
+            raise StepFailed(f"not accepted: {outcome.status} {outcome.reason or ''}")
+        self.token = outcome.token
+        return outcome.memory_id
+
+    async def _remember(self, line: Mapping[str, Any]) -> Outcome:
         plan = self.plan
         given: dict[str, Any] = {"tenant": plan.tenant, "agent": plan.agent, "purposes": [plan.purpose]}
-        return await self.readers[0].remember(**person.line, **given, timeout=plan.timeout)
+        return await self.readers[0].remember(**line, **given, timeout=plan.timeout)
 
-    async def _found(self, reader: Memory, person: Person, generation: int | None = None) -> RecalledMemory | None:
+    async def _found(self, reader: Memory, word: str, generation: int | None = None) -> RecalledMemory | None:
         plan = self.plan
         scope: dict[str, Any] = {"tenant": plan.tenant, "agent": plan.agent, "purpose": plan.purpose}
         scope |= {"after": self.token, "generation": generation}
-        result = await reader.search(person.word, timeout=plan.timeout, **scope)
-        return next((each for each in result.records if each.memory_id == self.written[person.subject]), None)
+        result = await reader.search(word, timeout=plan.timeout, **scope)
+        return next((each for each in result.records if each.memory_id in self._ids and word in each.statement), None)
 
     async def _retrievable(self) -> str:
         for reader in self.readers:
-            if await self._found(reader, self.person) is None:
+            if await self._found(reader, self.person.word) is None:
                 raise StepFailed("a client does not find the person who is to be forgotten")
-            self.before = await self._found(reader, self.other)
+            if await self._found(reader, self.person.summary_word) is None:
+                raise StepFailed("a client does not find what was built on them")
+            self.before = await self._found(reader, self.other.word)
             if self.before is None:
                 raise StepFailed("a client does not find the other person")
         return f"{len(self.readers)} clients, keys and queries warm"
@@ -136,16 +145,20 @@ class ErasureDrill:
         return await self.officer.forget_subject(person.subject, tenant=self.plan.tenant, timeout=self.plan.timeout)
 
     async def _absent(self) -> str:
-        found = [await self._found(each, self.person) is not None for each in self.readers]
-        if any(found):
-            raise StepFailed(f"{sum(found)} of {len(found)} clients still find them")
-        return f"{len(found)} clients find nothing"
+        words = {"them": self.person.word, "what was built on them": self.person.summary_word}
+        for what, word in words.items():
+            found = [await self._found(each, word) is not None for each in self.readers]
+            if any(found):
+                raise StepFailed(f"{sum(found)} of {len(found)} clients still find {what}")
+        return f"{len(self.readers)} clients find nothing of them, and nothing that was built on them"
 
     async def _again(self) -> str:
-        outcome = await self._remember(self.person)
-        if outcome.reason != _CLOSED:
-            raise StepFailed(f"expected a refusal ({_CLOSED}): {outcome.status} {outcome.reason or ''}")
-        return f"rejected: {outcome.reason}"
+        summary = self.person.summary(self.written[self.person.subject], self.other.subject)
+        for line in (self.person.line, summary):
+            outcome = await self._remember(line)
+            if outcome.reason != _CLOSED:
+                raise StepFailed(f"expected a refusal ({_CLOSED}): {outcome.status} {outcome.reason or ''}")
+        return f"rejected: {_CLOSED}, and so is what would be built on it"
 
     async def _export(self) -> str:
         check = "a drill of forgetting, with people who never were"
@@ -160,11 +173,12 @@ class ErasureDrill:
         if self.exported is None:
             return f"{_LEFT_OUT}: nothing was exported"
         report = await self.officer.import_file(self.exported, tenant=self.plan.tenant)
-        person = report.refused_records.get(self.written[self.person.subject])
+        person, summary = (report.refused_records.get(self.written[each]) for each in (self.person.subject, _SUMMARY))
         if person == Reason.NOT_ALLOWED:
             return f"{_LEFT_OUT}: the officer may not import"
-        if person != Reason.ERASED or report.restored or report.quarantined:
-            raise StepFailed(f"restored {report.restored}, quarantined {report.quarantined}, the person {person}")
+        if {person, summary} != {Reason.ERASED} or report.restored or report.quarantined:
+            came = f"restored {report.restored}, quarantined {report.quarantined}"
+            raise StepFailed(f"{came}, the person {person}, what was built on them {summary}")
         return f"rejected: {person}; standing as they were {report.standing}"
 
     def _receipt(self, stage: Stage) -> Callable[[], Awaitable[str]]:
@@ -220,15 +234,16 @@ class ErasureDrill:
             return "left out, as told"
         partition = self.readers[0].installation.partition_of(self.plan.tenant)
         async with rebuilding(self.settings, MODEL, lambda _: None) as at, at.aside(partition) as generation:
-            found = await self._found(self.readers[0], self.other, generation)
+            found = await self._found(self.readers[0], self.other.word, generation)
             if found is None:
                 raise StepFailed("the other is not in it")
-            if await self._found(self.readers[0], self.person, generation) is not None:
-                raise StepFailed("the forgotten person is in it again")
+            for word in (self.person.word, self.person.summary_word):
+                if await self._found(self.readers[0], word, generation) is not None:
+                    raise StepFailed("the forgotten person is in it again, or what was built on them")
         return f"generation {generation} of partition {partition}, removed again"
 
     async def _unchanged(self) -> str:
-        after = await self._found(self.readers[0], self.other)
+        after = await self._found(self.readers[0], self.other.word)
         if after is None or self.before is None or _kept(after) != _kept(self.before):
             raise StepFailed("the other's record is not what it was")
         memory_id = self.written[self.other.subject]

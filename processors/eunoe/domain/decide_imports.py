@@ -69,9 +69,10 @@ def _erased_people(case: Case, draft: Draft) -> Refusal | None:
 
 
 def _erased(case: Case) -> Refusal | None:
-    """The record, its people, or its very words were forgotten here."""
+    """The record, its people, what it was built on, or its very words are gone here, and its key is destroyed."""
     record = case.known.memory
-    if record is not None and (record.lifecycle is Lifecycle.FORGOTTEN or case.known.memory_closed):
+    gone = (Lifecycle.FORGOTTEN, Lifecycle.WITHDRAWN)
+    if record is not None and (record.lifecycle in gone or case.known.memory_closed):
         return Refusal(reason=Reason.ERASED, field="memory_id")
     return Refusal(reason=Reason.ERASED, field="statement") if case.known.value_forgotten else None
 

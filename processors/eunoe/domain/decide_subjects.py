@@ -8,7 +8,7 @@ from eunoe.domain.retention import day_at_hand, is_day, issuable
 from eunoe.schemas.commands import IssueKey
 from eunoe.schemas.events import Fact, KeyIssued, Reason
 from eunoe.schemas.ids import Bucket, KeyId, Pseudonym
-from eunoe.schemas.values import Action
+from eunoe.schemas.values import Action, Lifecycle
 
 _INVALID_SUBJECT = Refusal(reason=Reason.INVALID_FIELD, field="subject")
 _INVALID_BUCKET = Refusal(reason=Reason.INVALID_FIELD, field="bucket")
@@ -66,6 +66,9 @@ def _bucket(case: Case, subject: Pseudonym, bucket: Bucket) -> Fact | Refusal:
         return Refusal(reason=Reason.TENANT_NOT_OPEN, field="tenant")
     if state is not None and state.closed:
         return Refusal(reason=Reason.SUBJECT_CLOSED, field="subject")
+    objection = _destroyed(case)
+    if objection is not None:
+        return objection
     root = None if state is None else state.root_key_id
     return KeyIssued(
         incarnation=tenant.incarnation,
@@ -76,6 +79,17 @@ def _bucket(case: Case, subject: Pseudonym, bucket: Bucket) -> Fact | Refusal:
         root_key_id=_fresh(case.opened.fresh_root_key_id) if root is None else root,
         created=key is None,
     )
+
+
+def _destroyed(case: Case) -> Refusal | None:
+    """A key that served one record alone went with it: whoever waited for it would wait for ever."""
+    record = case.known.memory
+    if record is None:
+        return None
+    if case.known.memory_closed or record.lifecycle in (Lifecycle.FORGOTTEN, Lifecycle.WITHDRAWN):
+        return Refusal(reason=Reason.ERASED, field="bucket")
+    expired = record.lifecycle is Lifecycle.EXPIRED
+    return Refusal(reason=Reason.EXPIRY_PASSED, field="bucket") if expired else None
 
 
 def _fresh(key_id: KeyId | None) -> KeyId:

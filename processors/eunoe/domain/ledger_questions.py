@@ -71,7 +71,7 @@ from eunoe.schemas.commands import (
     SuspendMemory,
     WithdrawForgetting,
 )
-from eunoe.schemas.ids import CommandId
+from eunoe.schemas.ids import CommandId, MemoryId, is_uuid
 
 RecordCommand = (
     PromoteMemory
@@ -132,6 +132,7 @@ def _named(command_id: CommandId, command: Command) -> list[LedgerKey]:
             if subject is not None and bucket is not None:
                 # Nearly every subject is in its first generation: asking at once saves the second round.
                 keys += (subject_key(tenant, subject), bucket_key(tenant, subject, 1, bucket))
+                keys += () if (alone := _served_alone(command)) is None else (alone,)
             elif bucket is not None:
                 keys.append(day_key(tenant, bucket))
         case (
@@ -173,8 +174,9 @@ def _implied(command: Command, entries: Entries) -> list[LedgerKey]:
             keys = [key for each in found for key in of_record(each, entries)]
             return keys + ([] if command.draft is None else of_sources(command.draft, tenant, entries))
         case IssueKey():
-            key = _bucket_asked_for(command, entries)
-            return [] if key is None else [key]
+            key, alone = _bucket_asked_for(command, entries), _served_alone(command)
+            served = None if alone is None else find(entries, alone, MemoryState)
+            return ([] if key is None else [key]) + of_record(served, entries)
         case CorrectMemory(draft=draft, supersedes=old):
             replaced = find(entries, memory_key(tenant, old), MemoryState)
             # A correction that names no claim makes that of the record it replaces.
@@ -207,6 +209,12 @@ def _bucket_asked_for(command: IssueKey, entries: Entries) -> LedgerKey | None:
     return bucket_key(tenant, subject, 1 if state is None else state.generation, bucket)
 
 
+def _served_alone(command: IssueKey) -> LedgerKey | None:
+    """The record that has the bucket for itself."""
+    bucket = command.bucket
+    return None if bucket is None or not is_uuid(bucket) else memory_key(command.tenant, MemoryId(bucket))
+
+
 def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
     """What `decide` is told, once `wanted` is empty. For a draft's rivals see `with_rivals`."""
     tenant = command.tenant
@@ -228,8 +236,12 @@ def known(command_id: CommandId, command: Command, entries: Entries) -> Known:
             bucket = _bucket_asked_for(command, entries)
             if bucket is None or subject is None:
                 return common
+            alone = _served_alone(command)
+            served = None if alone is None else find(entries, alone, MemoryState)
             return replace(
                 common,
+                memory=served,
+                memory_closed=served is not None and record_closed(served, entries),
                 subject=find(entries, subject_key(tenant, subject), SubjectState),
                 key=find(entries, bucket, KeyState),
             )

@@ -26,6 +26,7 @@ from eunoe.operations.backup_errors import BackupUseless
 from eunoe.operations.key_rotation import RotationWishes, rotating
 from eunoe.operations.keys_in_use import KeysInUse, keys_in_use
 from eunoe.operations.rotation_errors import RotationRefused
+from eunoe.readmodels.errors import BeingFilled
 from eunoe.readmodels.recall.index_key import ID_BYTES, read_stored
 from eunoe.readmodels.recall.keys import scope_name
 from eunoe.runtime.holding import Holder
@@ -37,9 +38,19 @@ from eunoe.schemas.control import KekRotation, RotationStage
 from eunoe.schemas.ids import AgentId, CommandId, KeyId, LogId, Offset, Partition, PrincipalName, TenantId
 from eunoe.schemas.receipts import OF_BACKUPS, WORDING, Stage
 from eunoe.schemas.topics import Topic
+from eunoe.testing.waiting import until
 from eunoe.worker.embedded import running_services
 from eunoe.worker.foundation import open_foundation
-from restored_log import Copied, TopicsBackup, restored, topics_backup
+from eunoe.worker.roles import Role
+from restored_log import (
+    Copied,
+    RedisBackup,
+    TopicsBackup,
+    another_database,
+    redis_backup,
+    restored,
+    topics_backup,
+)
 from shred_log import SCOPE, WHERE, raw
 
 OFFICER = PrincipalName("dev-officer")
@@ -217,6 +228,45 @@ def two_exchanged(records: Sequence[Copied]) -> Sequence[Copied]:
     return [records[0], records[2], records[1], *records[3:]]
 
 
+async def found_in(there: Settings) -> bool:
+    """Whether a client of what was restored finds the forgotten person. Raises what it raises."""
+    async with Memory.connect(there) as memory:
+        return bool((await memory.search("black", **SCOPE)).records)
+
+
+@asynccontextmanager
+async def filled_from(stale: TopicsBackup, settings: Settings, log_id: LogId) -> AsyncIterator[Settings]:
+    """Topics from before, with read models filled from them as far as they can be, by who has no erasure ledger."""
+    there = replace(await restored(settings, stale), erasure_ledger=None)
+    async with (
+        another_database(there, log_id, {}) as apart,
+        running_services(apart, frozenset({Role.PROJECT})) as running,
+    ):
+
+        async def settled() -> bool:
+            return not running.problems() or any("WrongKek" in each for each in running.problems())
+
+        await until(settled)
+        yield apart
+
+
+async def older_ones_find(settings: Settings, log_id: LogId, stale: TopicsBackup, snapshot: RedisBackup) -> list[str]:
+    """What comes of an older Redis under the live log, and of older topics: found, or the error that said why not."""
+    results = []
+    async with another_database(settings, log_id, snapshot) as apart:
+        results.append(await answer_of(apart))
+    async with filled_from(stale, settings, log_id) as apart:
+        results.append(await answer_of(apart))
+    return results
+
+
+async def answer_of(there: Settings) -> str:
+    try:
+        return "found" if await found_in(there) else "not found"
+    except (WrongKek, BeingFilled) as error:
+        return type(error).__name__
+
+
 async def key_records(settings: Settings) -> list[WrappedKey]:
     return [from_record(KEY_RECORDS.decode(value)) for _, value in await raw(settings, Topic.KEYS) if value is not None]
 
@@ -255,6 +305,8 @@ async def test_another_kek_takes_the_place_of_the_old_one_while_everything_goes_
         backup = await backed_up(both, log_id, redis)
         assert backup.opens(olds, []) == {each.key_id for each in (*backup.keys, backup.index_key)}, "the control"
         assert backup.has_term(olds, "w:black"), "the control"
+        old_topics, old_redis = await topics_backup(both), await redis_backup(redis, log_id)
+        assert await older_ones_find(both, log_id, old_topics, old_redis) == ["found", "found"], "the control"
         request = await forget(both, memory, "boris", Stage.COMPACTED)
         before = await in_use(both)
         assert set(before.by_kek) == {old}
@@ -289,6 +341,7 @@ async def test_another_kek_takes_the_place_of_the_old_one_while_everything_goes_
         assert backup.opens(news, left) == set()
         with pytest.raises(WrongKek):
             backup.has_term(news, "w:black")
+        assert await older_ones_find(swapped(both), log_id, old_topics, old_redis) == ["WrongKek", "BeingFilled"]
         found = await receipts_until(both, memory.installation, TenantId("acme"), [request], LAST, 30)
         statement = verified_statement(receipt_document(found[-1]), public_key(both))
         assert (statement["stage"], statement["claim"]) == (LAST, WORDING)

@@ -7,11 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from eunoe.domain.entries import LedgerKey
-from eunoe.schemas.commands import RestoreMemory, SourceRef
+from eunoe.schemas.commands import IssueKey, RestoreMemory, SourceRef
 from eunoe.schemas.events import (
     CommandDuplicate,
     ConflictRef,
     Finding,
+    KeyIssued,
     MemoryAccepted,
     MemoryConfirmed,
     MemoryPromoted,
@@ -350,6 +351,47 @@ def test_what_was_built_on_something_erased_here_is_refused_for_good_whoever_sig
     assert scenario.record(memory("note")).lifecycle is Lifecycle.WITHDRAWN
     for each in (late, later):
         scenario.when(each, proven=proven, text="other words").then(Refused(reason=Reason.ERASED))
+    consistent(scenario)
+
+
+def test_nobody_waits_for_the_key_of_a_record_whose_own_key_was_destroyed() -> None:
+    """Asked for so that it can be sealed again; the rest of the file is not held up by it."""
+    scenario, key = opened()
+    scenario.given(begins("tea", key), built(scenario, "note", "tea"), built(scenario, "sum", "tea"), proven=True)
+    ask = IssueKey(tenant=ACME, subject=ALICE, bucket=Bucket(memory("note")))
+    there = scenario.ask(ask)
+    assert isinstance(there, KeyIssued)
+    assert not there.created, "the control: as long as it lives it is the answer"
+    scenario.given(forget("note"))
+    scenario.when(ask).then(Refused(reason=Reason.ERASED, field="bucket"))
+    scenario.given(forget("tea"))
+    scenario.when(replace(ask, bucket=Bucket(memory("sum")))).then(Refused(reason=Reason.ERASED, field="bucket"))
+    fresh = scenario.ask(replace(ask, bucket=Bucket(memory("another"))))
+    assert isinstance(fresh, KeyIssued)
+    assert fresh.created
+
+
+def test_nobody_waits_for_the_key_of_a_record_about_somebody_forgotten() -> None:
+    scenario, _ = opened()
+    tea = draft("tea", scenario.key(BOB, MONTH), subject=BOB)
+    scenario.given(replace(begins("tea", tea.key_id), draft=tea), proven=True)
+    scenario.given(built(scenario, "note", "tea"), proven=True)
+    scenario.given(forget_subject(BOB))
+    ask = IssueKey(tenant=ACME, subject=ALICE, bucket=Bucket(memory("note")))
+    scenario.when(ask).then(Refused(reason=Reason.ERASED, field="bucket"))
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_a_withdrawn_record_that_is_brought_in_again_is_erased_and_no_duplicate(proven: bool) -> None:
+    """Whether it comes under the same command, as the same import once more, or with other words."""
+    scenario, key = opened()
+    note = built(scenario, "note", "tea")
+    scenario.given(begins("tea", key), note, proven=True)
+    scenario.given(forget("tea"))
+    assert scenario.record(memory("note")).lifecycle is Lifecycle.WITHDRAWN
+    for text in ("likes tea", "other words"):
+        scenario.when(note, proven=proven, text=text).then(Refused(reason=Reason.ERASED))
+    scenario.when(changes("note", MemoryConfirmed, 2), proven=proven).then(Refused(reason=Reason.ERASED))
     consistent(scenario)
 
 
