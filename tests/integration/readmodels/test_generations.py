@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from redis.exceptions import TimeoutError as RedisLate
 
 from eunoe.crypto.hierarchy import KeyKind
 from eunoe.operations.doctor import FOLDS
@@ -30,7 +31,7 @@ from eunoe.readmodels.rebuild.pacing import Throttle
 from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.rebuild.rebuilding import Rebuild
 from eunoe.readmodels.review import ReviewModel
-from eunoe.readmodels.source import KeyDestroyed
+from eunoe.readmodels.source import KeyDestroyed, Positioned
 from eunoe.readmodels.store import text
 from eunoe.readmodels.subjects import SubjectsModel
 from eunoe.runtime.redis.functions import FunctionLibrary, LoadedFunctions
@@ -293,7 +294,7 @@ async def test_workers_of_two_versions_write_one_generation_in_turn_and_neither_
     assert len(loaded) >= 2
 
 
-def rebuild(log: Log, model: ReadModel[Event]) -> Rebuild:
+def rebuild(log: Log, model: ReadModel[Event], patience: float = 1.0) -> Rebuild:
     return Rebuild(
         model=model,
         redis=log.redis,
@@ -301,7 +302,7 @@ def rebuild(log: Log, model: ReadModel[Event]) -> Rebuild:
         bootstrap=log.bootstrap,
         throttle=Throttle(redis=log.redis),
         progress=lambda _: None,
-        patience=1.0,
+        patience=patience,
     )
 
 
@@ -331,6 +332,36 @@ async def test_workers_that_count_by_different_rules_spoil_no_digest_and_a_rebui
     with pytest.raises(NotTheSame, match=r"serves holds items that workers of several versions counted") as differs:
         await at.proving.prove(built)
     assert [(each.key, each.field, each.how) for each in differs.value.found] == [(key, field, "different")]
+
+
+class Failing(HistoryModel):
+    """Folds once Redis was late ``times``."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+
+    async def fold(self, prefix: Prefix, records: Sequence[Positioned[Event]]) -> Sequence[Sequence[Operation]]:
+        if self.left:
+            self.left -= 1
+            raise RedisLate
+        return await super().fold(prefix, records)
+
+
+async def test_a_rebuild_of_hours_outlives_a_redis_that_is_late_and_not_one_that_stays_away(log: Log) -> None:
+    await log.write(*story())
+    await log.fold(HistoryModel())
+    for model, ends in ((Failing(1), False), (Failing(99), True)):
+        at = rebuild(log, model, patience=1.5)
+        built = [each for each in await at.places.begin() if each.partition == log.prefix("history").partition]
+        if ends:
+            await at.places.remove(built)
+            built = [each for each in await at.places.begin() if each.partition == log.prefix("history").partition]
+            with pytest.raises(RedisLate):
+                await at.fill(built)
+        else:
+            await at.fill(built)
+            assert (await at.proving.prove(built[0])).content.items > 0
 
 
 async def test_as_of_then_a_record_that_came_later_is_not_known_by_its_end(log: Log) -> None:

@@ -5,14 +5,18 @@ called again; readers notice nothing until the switch, and nothing of it but the
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
 from msgspec import Struct
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisAway
+from redis.exceptions import TimeoutError as RedisLate
 
 from eunoe.readmodels.as_of import AsOf
 from eunoe.readmodels.projector import Pace, ProjectorLane, ReadModel
@@ -21,17 +25,23 @@ from eunoe.readmodels.rebuild.pacing import Paced, Throttle
 from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.rebuild.proving import Check, Proving, Tended
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.errors import WorldFault
 from eunoe.runtime.installation import Installation
+from eunoe.runtime.redis.errors import SlotMoving
 from eunoe.runtime.redis.generations import NotChanged
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Step, Watermark
 from eunoe.schemas.ids import Offset, Partition
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 AT_ONCE: Final = 4
 """Partitions filled side by side."""
 _REPORT_S: Final = 0.25
+_AGAIN_S: Final = 1.0
+_AWAY: Final = (RedisAway, RedisLate, SlotMoving, KafkaError, OSError)
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -70,7 +80,8 @@ async def side_by_side(prefixes: Sequence[Prefix], work: Callable[[Prefix], Awai
 
 @dataclass(slots=True, kw_only=True)
 class Rebuild:
-    """One call of it. ``patience`` in seconds: how long the two may take to stand at one offset and hold the same."""
+    """One call of it. ``patience`` in seconds: how long the two may take to stand at one offset and hold the same, and
+    how long Kafka or Redis may be away."""
 
     model: ReadModel[Any]
     redis: Redis
@@ -164,6 +175,21 @@ class Rebuild:
         self._positions[prefix.partition] = max(position, start)
 
     async def _fold(self, prefix: Prefix, until: Offset) -> None:
+        """Up to ``until``. Where Kafka or Redis fails it is tried again, until nothing comes of it for `patience`."""
+        deadline, reached = time.monotonic() + self.patience, self._positions.get(prefix.partition, 0)
+        while True:
+            try:
+                return await self._fold_once(prefix, until)
+            except (*_AWAY, WorldFault) as away:
+                now = self._positions.get(prefix.partition, 0)
+                if now > reached:
+                    deadline, reached = time.monotonic() + self.patience, now
+                if time.monotonic() + _AGAIN_S > deadline:
+                    raise
+                log.warning("%s partition %d: %s; again", self.model.name, prefix.partition, type(away).__name__)
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _fold_once(self, prefix: Prefix, until: Offset) -> None:
         if await Watermark(self.redis, prefix).position() >= until:
             return
         model: ReadModel[Any] = self._paced
