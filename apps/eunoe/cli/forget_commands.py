@@ -6,7 +6,7 @@ import click
 
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
-from eunoe.cli.performing import answered, perform
+from eunoe.cli.performing import answered, outcome_or_end, perform
 from eunoe.cli.showing import outcome_document, outcome_text
 from eunoe.schemas.instants import instant
 from eunoe.schemas.receipts import WORDING
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LOGICAL: Final = "logical"
 REQUESTED: Final = "ForgettingRequested"
+PROPOSED: Final = "TenantActionProposed"
+FORGOTTEN: Final = "TenantForgotten"
 _STAGES: Final = (LOGICAL, "compacted", "scanned")
 REMAINS: Final = (
     "no read shows it any more; its sealed text stays in the log, under a key that it shares with other memories of "
@@ -32,28 +34,32 @@ OWN_KEY: Final = "no read shows it any more; it has a key of its own, which is b
     "--subject",
     help="All about this person: no read shows it, and nothing new is accepted; with --memory, whose it must be.",
 )
-@click.option("--all", "everything", is_flag=True, help="The whole tenant.")
+@click.option("--all", "everything", is_flag=True, help="The whole tenant: everybody in it, and its own keys.")
 @click.option(
     "--until",
     type=click.Choice(_STAGES),
-    help="Wait for the receipt of this stage.  [default: scanned for a person, logical for one memory]",
+    help="Wait for the receipt of this stage.  [default: scanned for a person or a tenant, logical for one memory]",
 )
 @click.option("--idempotency-key", help="Asked twice with one key, it is done once.  [default: a fresh one]")
 @click.option("--timeout", type=Seconds(), default=60.0, show_default=True, help="How long to wait.")
 @common
 def forget(call: Call, everything: bool, until: str | None, timeout: float, **given: Any) -> None:
-    """Render a memory, or all that is held on a person, unreadable. Needs the right to erase.
+    """Render a memory, all that is held on a person, or a whole tenant unreadable. Needs the right to erase.
 
     A program that acts for the person (the right self_service) forgets one memory that is left to them, and names both.
     Who may only ask (or while a legal hold stands) asks: nobody reads the person's memories from then on, and nothing
-    is destroyed yet. For a person it waits until that is proved, and prints what was proved. Exits 1 where the stage is
-    not reached or not proved in time; the erasure goes on, and `eunoe receipt show` tells later.
+    is destroyed yet. A whole tenant takes two people of different owners, where the policy asks for two: the first says
+    so, and the second says the same. For a person or a tenant it waits until that is proved, and prints the proof.
+    Exits 1 where the stage is not reached or not proved in time; the erasure goes on, and `eunoe receipt show` tells
+    later.
     """
     named = [name for name in ("memory_id", "subject") if given[name] is not None]
     if bool(named) == everything:
         raise click.UsageError("name --memory, --subject (with --memory: whose it must be), or --all alone")
     if everything:
-        raise click.UsageError("--all: forgetting a whole tenant comes in a later version; nothing was done")
+        if given["idempotency_key"] is not None:
+            raise click.UsageError("--idempotency-key: a tenant that is forgotten is so once; a repetition says so")
+        return forget_tenant(call, given["tenant"], until, timeout)
     if given["memory_id"] is not None and until not in (None, LOGICAL):
         raise click.UsageError(f"--until {until}: receipts are about a person; of one memory only {LOGICAL} is known")
     fields = {"op": "forget"} | {name: value for name, value in given.items() if value is not None}
@@ -70,6 +76,40 @@ def forget(call: Call, everything: bool, until: str | None, timeout: float, **gi
         call.show(document, lambda: f"{outcome_text(outcome)}\n{LOGICAL}: {remains}")
         return
     _show_receipts(call, outcome, given["tenant"], until or _STAGES[-1], timeout)
+
+
+def forget_tenant(call: Call, tenant: str, until: str | None, timeout: float) -> None:
+    """The whole tenant. Ends with 1 where it is refused, or ``until`` was asked for and is not reached."""
+    outcome = outcome_or_end(call, tenant, _of_tenant(call, tenant, timeout, forgets=True))
+    if outcome.kind == FORGOTTEN:
+        return _show_receipts(call, outcome, tenant, until or _STAGES[-1], timeout)
+    said = outcome_text(outcome)
+    if outcome.kind == PROPOSED:
+        said += f"\n{_proposed(f'eunoe forget --tenant {tenant} --all')}"
+    elif not outcome.refused:
+        said += (
+            "\nrequested: somebody in it is under a legal hold. Nobody reads the tenant or adds to it any more; "
+            "nothing is destroyed yet. It will be when the last hold is lifted."
+        )
+    call.show({"stage": None, "outcome": outcome_document(outcome)}, lambda: said)
+    if outcome.refused or until is not None:
+        raise SystemExit(Exit.REFUSED)
+
+
+def _proposed(command: str) -> str:
+    return (
+        "proposed: nothing has changed yet. Somebody of another owner, who may do this too, says the same: "
+        f"{command} --as NAME"
+    )
+
+
+async def _of_tenant(call: Call, tenant: str, timeout: float, *, forgets: bool) -> "Outcome":
+    from eunoe.client.memory import Memory
+
+    async with Memory.connect(call.settings()) as memory:
+        if forgets:
+            return await memory.forget_tenant(tenant, timeout=timeout)
+        return await memory.readmit_tenant(tenant, timeout=timeout)
 
 
 def _requested(outcome: "Outcome") -> str:
@@ -115,12 +155,28 @@ async def _receipts(call: Call, outcome: "Outcome", tenant: str, until: str, tim
 
 @click.command()
 @tenant_option
-@click.option("--subject", required=True, help="Who was forgotten.")
+@click.option("--subject", help="Who was forgotten.")
+@click.option("--all", "everything", is_flag=True, help="The whole tenant: its name stands for a new, empty one.")
 @click.option("--idempotency-key", help="Asked twice with one key, it is done once.  [default: a fresh one]")
 @timeout_option
 @common
-def readmit(call: Call, timeout: float, **given: Any) -> None:
-    """Allow new memories about a forgotten person. Nothing old comes back. Needs the right to readmit."""
+def readmit(call: Call, everything: bool, timeout: float, **given: Any) -> None:
+    """Allow new memories about a forgotten person, or in a forgotten tenant. Nothing old comes back.
+
+    Needs the right to readmit, and two people of different owners where the policy asks for two.
+    """
+    if everything == (given["subject"] is not None):
+        raise click.UsageError("name --subject, or --all for the whole tenant")
+    if everything:
+        if given["idempotency_key"] is not None:
+            raise click.UsageError("--idempotency-key: a tenant is readmitted once; a repetition says so")
+        tenant = given["tenant"]
+        outcome = outcome_or_end(call, tenant, _of_tenant(call, tenant, timeout, forgets=False))
+        more = f"\n{_proposed(f'eunoe readmit --tenant {tenant} --all')}" if outcome.kind == PROPOSED else ""
+        call.show(outcome_document(outcome), lambda: outcome_text(outcome) + more)
+        if outcome.refused:
+            raise SystemExit(Exit.REFUSED)
+        return
     perform(call, {"op": "readmit"} | {name: value for name, value in given.items() if value is not None}, timeout)
 
 

@@ -7,6 +7,8 @@ from eunoe.cli.options import Call, run
 from eunoe.cli.showing import outcome_document, outcome_text
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from eunoe.schemas.outcomes import Outcome
 
 NO_OUTCOME: Final = "no_outcome"
@@ -21,13 +23,18 @@ def perform(call: Call, fields: dict[str, Any], timeout: float) -> None:
 
 
 def answered(call: Call, fields: dict[str, Any], timeout: float) -> "Outcome":
-    """The outcome of the line. Without one in time that is what is shown, and the call ends with 1."""
+    """The outcome of the line; as `outcome_or_end`."""
+    return outcome_or_end(call, fields["tenant"], send(call, fields, timeout))
+
+
+def outcome_or_end(call: Call, tenant: str, sending: "Coroutine[Any, Any, Outcome]") -> "Outcome":
+    """What is sent became. Without an outcome in time that is what is shown, and the call ends with 1."""
     from eunoe.readmodels.errors import NoOutcome
 
     try:
-        return run(send(call, fields, timeout))
+        return run(sending)
     except NoOutcome as none:
-        ask = f"it may still be decided; ask with `eunoe outcome {none.command_id} --tenant {fields['tenant']}`"
+        ask = f"it may still be decided; ask with `eunoe outcome {none.command_id} --tenant {tenant}`"
         said = f"{none}; {ask}"
         call.show({"command_id": none.command_id, "status": NO_OUTCOME, "message": said}, lambda: said)
         raise SystemExit(Exit.REFUSED) from None

@@ -31,7 +31,7 @@ from eunoe.readmodels.removing import Removal
 from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.store import answers, ask, text, texts
-from eunoe.readmodels.tenants import tenant_writes
+from eunoe.readmodels.tenants import KIND, tenant_writes
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
@@ -141,7 +141,7 @@ class SubjectsModel:
 
     async def let_go(self, removal: Removal) -> None:
         """All that is held in the tenant; which incarnation there was stays."""
-        await removal.keys(but="tenant")
+        await removal.keys(but=KIND)
 
     async def _owners(self, names: SubjectNames, wanted: Iterable[_Record]) -> dict[_Record, Owners]:
         records = sorted(wanted)

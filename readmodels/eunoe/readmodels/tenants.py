@@ -1,4 +1,6 @@
-"""Which incarnation of a tenant there is, and whether it may be read: as the `subjects` model has folded it.
+"""Which incarnation of a tenant there is, and whether it may be read: as `subjects` and, for itself, `recall` folds it.
+
+Each keeps, under its own prefix:
 
 ``tenant:<tenant>``  hash: ``incarnation`` (the latest), ``since`` (log time of its readmission), ``closed`` (the
                      highest that was forgotten), ``asked`` (to be forgotten once the last legal hold is lifted)
@@ -22,7 +24,8 @@ from eunoe.schemas.events import Event, TenantForgettingRequested, TenantForgott
 from eunoe.schemas.ids import Millis, TenantId
 
 MODEL: Final = "subjects"
-"""Whose keys these are."""
+KIND: Final = "tenant"
+"""The first part of the keys' names."""
 
 
 class TenantStanding(Struct, frozen=True, kw_only=True):
@@ -41,7 +44,7 @@ class TenantStanding(Struct, frozen=True, kw_only=True):
 
 
 def tenant_key(prefix: Prefix, tenant: TenantId) -> str:
-    return prefix.key(f"tenant:{tenant}")
+    return prefix.key(f"{KIND}:{tenant}")
 
 
 def tenant_writes(prefix: Prefix, event: Event) -> Sequence[Operation]:
@@ -58,6 +61,11 @@ def tenant_writes(prefix: Prefix, event: Event) -> Sequence[Operation]:
             return ()
 
 
+async def standing_in(redis: Redis, prefix: Prefix, tenant: TenantId) -> TenantStanding:
+    """As this generation has it; of a tenant that never was, what a new one has. Raises what Redis raises."""
+    return standing_of(texts((await ask(redis, ("HGETALL", tenant_key(prefix, tenant))))[0]))
+
+
 def standing_of(fields: Mapping[str, str]) -> TenantStanding:
     """What the hash says."""
     return TenantStanding(
@@ -69,7 +77,7 @@ def standing_of(fields: Mapping[str, str]) -> TenantStanding:
 
 
 class TenantsReader:
-    """Answers from the model; raises `StoreUnavailable`."""
+    """Answers from `subjects`; raises `StoreUnavailable`."""
 
     def __init__(self, redis: Redis, installation: Installation) -> None:
         self._redis = redis
@@ -77,10 +85,10 @@ class TenantsReader:
         self._serving = Serving(redis, installation, MODEL)
 
     async def standing(self, tenant: TenantId) -> TenantStanding:
-        """Of a tenant that never was, what a new one has."""
+        """As `standing_in`."""
 
         async def reading(prefix: Prefix) -> TenantStanding:
             with answers("reading a tenant"):
-                return standing_of(texts((await ask(self._redis, ("HGETALL", tenant_key(prefix, tenant))))[0]))
+                return await standing_in(self._redis, prefix, tenant)
 
         return await self._serving.read(self._installation.partition_of(tenant), reading)

@@ -19,7 +19,7 @@ from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stor
 from eunoe.readmodels.recall.scope import ReadGate
 from eunoe.readmodels.serving import Serving
 from eunoe.readmodels.store import answers
-from eunoe.readmodels.tenants import TenantsReader, TenantStanding
+from eunoe.readmodels.tenants import TenantStanding, standing_in
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.ids import Offset, Pseudonym, TenantId
@@ -60,12 +60,10 @@ class Asker:
     generation: int | None
     kept: int = 1_000
     _serving: Serving = field(init=False)
-    _tenants: TenantsReader = field(init=False)
     _indexes: OrderedDict[tuple[TenantId, int], TenantIndex] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         self._serving = Serving(self.redis, self.installation, names.MODEL, self.generation)
-        self._tenants = TenantsReader(self.redis, self.installation)
 
     def prefix(self, tenant: TenantId) -> Prefix:
         """Under the generation last known to serve."""
@@ -127,11 +125,14 @@ class Asker:
 
     async def _entered(self, tenant: TenantId, place: Place) -> None:
         """Raises `ReadRefused` where the caller has nothing to do with this incarnation, or the tenant is forgotten: it
-        has no index key then, and neither has one of which nothing was ever written."""
+        has no index key then, and neither has one of which nothing was ever written. What the generation itself says
+        is asked, for another model may not have come as far."""
         if place.index is not None:
             self.gate.enter(tenant, TenantStanding(incarnation=place.index.key.meta.incarnation))
         else:
-            self.gate.enter(tenant, await self._tenants.standing(tenant))
+            with answers("reading a tenant"):
+                standing = await standing_in(self.redis, place.prefix, tenant)
+            self.gate.enter(tenant, standing)
 
     async def serves(self, place: Place) -> bool:
         """Whether the place is still what readers are answered from."""

@@ -24,6 +24,7 @@ from eunoe.readmodels.recall.removing import let_go_records
 from eunoe.readmodels.recall.stored import document_of, instant
 from eunoe.readmodels.removing import Removal
 from eunoe.readmodels.source import Positioned
+from eunoe.readmodels.tenants import tenant_writes
 from eunoe.runtime.redis.functions import LoadedFunctions
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.redis.watermark import Operation
@@ -123,7 +124,9 @@ class RecallModel:
             self.keyring.evict_subject(tenant, fact.subject)
         if isinstance(fact, events.TenantForgettingRequested):
             # Nobody reads it any more, and nobody adds to it: what is there waits for its end.
-            return (("UNLINK", prefix.key(names.index_key(tenant))),)
+            return (("UNLINK", prefix.key(names.index_key(tenant))), *tenant_writes(prefix, event))
+        if isinstance(fact, events.TenantForgotten | events.TenantReadmitted):
+            return tenant_writes(prefix, event)
         return change_of(fact, tenant)
 
     async def _put(self, offset: int, event: Event, fact: Draughted, index: TenantIndex | None) -> Sequence[Operation]:

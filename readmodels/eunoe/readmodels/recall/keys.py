@@ -18,6 +18,7 @@ After the prefix of the generation (`eunoe.runtime.redis.prefix`), with names th
 ``r:<record number>``       set of the numbers of the records in conflict with it; both sides hold the link
 ``w:<tenant>``              set of the numbers of the records that are in a conflict
 ``x``                       set of ``<tenant> <subject> <g>``: the same, for whoever removes
+``tenant:<tenant>``         hash: which incarnation there is (`eunoe.readmodels.tenants`)
 ==========================  =========================================================================================
 
 A record's number is the offset of the event that made it. A record stands once in the scope of each of its purposes,

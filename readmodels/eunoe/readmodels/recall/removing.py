@@ -6,6 +6,7 @@ from typing import Any, Final
 from eunoe.readmodels.recall import keys as names
 from eunoe.readmodels.removing import Removal
 from eunoe.readmodels.store import text
+from eunoe.readmodels.tenants import KIND
 
 RECORDS_A_STEP: Final = 20
 """Each takes its postings along: twenty a call keep it under 2 ms."""
@@ -28,7 +29,7 @@ async def let_go_records(removal: Removal) -> None:
             ("UNLINK", *(prefix.key(f"{kind}:{number}") for number in numbers for kind in names.COUNTED_OF_SCOPES))
         )
     await removal.members(prefix.key(names.CLOSING), "SREM", f"{tenant} ")
-    await removal.keys()
+    await removal.keys(but=KIND)
 
 
 async def _in_runs(items: AsyncIterator[Any], most: int) -> AsyncIterator[list[Any]]:
