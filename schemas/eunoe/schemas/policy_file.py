@@ -61,6 +61,10 @@ E = TypeVar("E", bound=StrEnum)
 _REFERENCE: Final = re.compile(r"(?:env|file):[A-Za-z0-9._-]{1,128}")
 _COMMANDS_KEPT: Final = int(SPECS[Topic.EVENTS].config["retention.ms"])
 _TOLERANCE: Final = 300_000
+_MOST_CHARS: Final = 200_000
+_MOST_BYTES: Final = 900_000
+"""What is sealed and what goes with it must fit one record of ``memory-events``."""
+_MOST_ENTRIES: Final = 1_000
 
 
 @dataclass(eq=False)
@@ -182,14 +186,18 @@ def _sources(top: Table) -> Mapping[SourceKind, SourceRule]:
 
 def _limits(table: Table) -> Limits:
     usual = Limits()
+
+    def entries(name: str, minimum: int = 0) -> int:
+        return table.integer(name, minimum, getattr(usual, name), maximum=_MOST_ENTRIES)
+
     limits = Limits(
-        statement_chars=table.integer("statement_chars", 1, usual.statement_chars),
-        body_bytes=table.integer("body_bytes", 256, usual.body_bytes),
-        purposes=table.integer("purposes", 1, usual.purposes),
-        surfaces=table.integer("surfaces", 0, usual.surfaces),
-        about=table.integer("about", 0, usual.about),
-        event_ids=table.integer("event_ids", 0, usual.event_ids),
-        derived_from=table.integer("derived_from", 0, usual.derived_from),
+        statement_chars=table.integer("statement_chars", 1, usual.statement_chars, maximum=_MOST_CHARS),
+        body_bytes=table.integer("body_bytes", 256, usual.body_bytes, maximum=_MOST_BYTES),
+        purposes=entries("purposes", 1),
+        surfaces=entries("surfaces"),
+        about=entries("about"),
+        event_ids=entries("event_ids"),
+        derived_from=entries("derived_from"),
     )
     table.close()
     return limits

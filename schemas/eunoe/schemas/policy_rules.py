@@ -5,6 +5,7 @@ Read by `eunoe.schemas.policy_file`, into the types of `eunoe.schemas.policy`.
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
 from eunoe.schemas.commands import Answers
 from eunoe.schemas.events import Reason
@@ -23,6 +24,9 @@ from eunoe.schemas.policy import (
 from eunoe.schemas.public_keys import public_key
 from eunoe.schemas.toml_tables import Table, member
 from eunoe.schemas.values import Circumstance, MemoryClass, Verdict
+
+_LONGEST_LOOK: Final = 1_000_000
+"""Microseconds: the decider of the partition stands still meanwhile."""
 
 
 def answers_of(kind: str, table: Table) -> frozenset[str]:
@@ -71,7 +75,7 @@ def circumstances_of(table: Table) -> Mapping[Circumstance, Verdict]:
 def detection_of(table: Table) -> DetectionRules:
     """What findings do, and how long looking may take."""
     usual = DetectionRules()
-    budget = table.integer("budget_us", 1, usual.budget)
+    budget = table.integer("budget_us", 1, usual.budget, maximum=_LONGEST_LOOK)
     verdicts: dict[str, Mapping[str, Verdict]] = {}
     for detector, rules in table.tables("detectors", required=False):
         verdicts[detector] = MappingProxyType({rule: rules.choice(rule, Verdict) for rule in rules})

@@ -5,6 +5,7 @@ in (headers, keys, quoted and dotted names, multi-line strings) and falls back t
 """
 
 import re
+import string
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,7 +57,17 @@ def read_toml(data: bytes) -> Source:
         found = _AT.search(str(error))
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
         raise NotToml(line, _AT.sub("", str(error))) from None
+    except RecursionError:
+        raise NotToml(_most(text, "[{"), "nested too deeply") from None
+    except ValueError:  # of Python's, for a number of thousands of digits
+        raise NotToml(_most(text, string.digits), "a number too long to be read") from None
     return Source(values=values, lines=_scan(text))
+
+
+def _most(text: str, characters: str) -> int:
+    """The line with the most of these, for `tomllib` does not say where it gave up."""
+    lines = text.splitlines()
+    return 1 + max(range(len(lines)), key=lambda each: sum(map(lines[each].count, characters)))
 
 
 def _scan(text: str) -> dict[Path, int]:

@@ -7,13 +7,16 @@ caller looks at the problems before it uses anything. Keys nobody asked for are 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from eunoe.schemas.durations import BadDuration, duration_millis
 from eunoe.schemas.policy import ANY
 from eunoe.schemas.toml_source import Path, Source
 
 E = TypeVar("E", bound=StrEnum)
+LARGEST: Final = 2**31 - 1
+"""Of what counts something. What stands in records is a `long` of Avro; nobody counts so far."""
+
 V = TypeVar("V", str, int, bool, list[Any], dict[str, Any])
 
 
@@ -77,11 +80,14 @@ class Table:
             self.problem(key, f"{self._name(key)} must not be empty")
         return value
 
-    def integer(self, key: str, minimum: int, default: int | None = None) -> int:
+    def integer(self, key: str, minimum: int, default: int | None = None, *, maximum: int = LARGEST) -> int:
+        """Within ``minimum`` and ``maximum``; ``minimum`` after a problem, for TOML's numbers have no end."""
         value = self._get(key, int, "a whole number", default)
-        if key in self._values and value < minimum:
-            self.problem(key, f"{self._name(key)} must be at least {minimum}")
-        return value
+        if key not in self._values or minimum <= value <= maximum:
+            return value
+        bound = f"at least {minimum}" if value < minimum else f"at most {maximum}"
+        self.problem(key, f"{self._name(key)} must be {bound}")
+        return minimum
 
     def flag(self, key: str, default: bool) -> bool:
         return self._get(key, bool, "true or false", default)

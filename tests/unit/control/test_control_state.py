@@ -8,12 +8,14 @@ from msgspec.structs import replace
 
 from eunoe.crypto.signatures import Ed25519Signer
 from eunoe.runtime.control_state import NOTHING, ControlState, Ignored, after, signers_of, switch_body
+from eunoe.runtime.principals import sample_development_text
 from eunoe.runtime.setting_values import ControlSigner
 from eunoe.schemas.control import POLICY, ControlRecord, Switch, signed_control_bytes
 from eunoe.schemas.ids import LogId, Millis, Offset, SecretId, TenantId, new_id
 from eunoe.schemas.values import Writing
 from eunoe.testing.samples import SAMPLE_TIME
 
+DEVELOPMENT = sample_development_text()
 LOG = LogId(new_id())
 OURS = Ed25519Signer(SecretId("control-1"), b"1" * 32)
 THEIRS = Ed25519Signer(SecretId("control-1"), b"2" * 32)
@@ -113,6 +115,8 @@ def test_every_field_is_under_the_signature(change: dict[str, object]) -> None:
     [
         (POLICY, b"version = 1\n"),
         (POLICY, b"\xff\xff"),
+        (POLICY, DEVELOPMENT.replace("version = 1", f"version = {2**64}").encode()),
+        (POLICY, b"a = " + b"[" * 100_000),
         ("switch/acme", b"off"),
         ("switch/acme", b'{"reads": "no"}'),
         ("switch/acme", b""),
@@ -126,6 +130,12 @@ def test_a_record_that_is_not_valid_leaves_the_old_one_in_force(name: str, body:
     state = adopt(ControlState(), 0, signed("switch/acme", OFF))
     assert ignored(state, 1, signed(name, body, replaces=state.in_force(name)))
     assert not state.reads_allowed(ACME)
+
+
+def test_a_policy_that_is_valid_comes_into_force() -> None:
+    """The control of the one above."""
+    state = adopt(ControlState(), 0, signed(POLICY, DEVELOPMENT.encode()))
+    assert state.policy is not None
 
 
 def test_a_snapshot_never_changes() -> None:

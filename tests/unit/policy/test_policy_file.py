@@ -173,12 +173,34 @@ def test_a_secret_pasted_into_the_policy_is_not_repeated() -> None:
         (b"version = 1\nversion = 2\n", 2, "overwrite"),
         (b"version = 1\n\xff\n", 2, "not UTF-8"),
         (b"a = 1\nb = [1,\n", 3, "Invalid value"),
+        (b"version = 1\na = " + b"[" * 100_000 + b"\n", 2, "nested too deeply"),
+        (b"title = 'x'\nversion = " + b"9" * 5_000 + b"\n", 2, "too long to be read"),
     ],
 )
 def test_what_is_no_toml_is_told_with_its_line(data: bytes, line: int, problem: str) -> None:
     with pytest.raises(PolicyError, match=problem) as caught:
         read_policy(data, "policy.toml")
     assert [each.line for each in caught.value.problems] == [line]
+
+
+@pytest.mark.parametrize(
+    ("old", "setting", "most"),
+    [
+        ("version = 1", "version", 2**31 - 1),
+        ("statement_chars = 4000", "statement_chars", 200_000),
+        ("body_bytes = 32768", "body_bytes", 900_000),
+        ("[limits]", "[limits]\npurposes", 1_000),
+        ("budget_us = 20000", "budget_us", 1_000_000),
+        ("per_hour = 1000000", "per_hour", 2**31 - 1),
+    ],
+)
+def test_a_number_has_an_end(old: str, setting: str, most: int) -> None:
+    read(DEVELOPMENT.replace(old, f"{setting} = {most}", 1))
+    for above in (most + 1, 2**64):
+        text, line = changed(old, f"{setting} = {above}")
+        with pytest.raises(PolicyError, match=f"{setting.rsplit(maxsplit=1)[-1]} must be at most {most}") as caught:
+            read(text)
+        assert [each.line for each in caught.value.problems] == [line + setting.count("\n")]
 
 
 def test_an_empty_file_names_all_that_is_missing() -> None:
