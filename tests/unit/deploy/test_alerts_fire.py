@@ -62,6 +62,14 @@ CASES: Final = [
         {"service": "decide", "partition": "3"},
     ),
     Case(
+        "EunoeNobodyDoes",
+        "|".join(f'eunoe_lanes{{service="{each}"}}' for each in ("decide", "recall", "attest", "shred")),
+        "|".join([*[steady("1")] * 3, "1 stale _x200"]),
+        "|".join([steady("1")] * 4),
+        {"service": "shred"},
+        onset=15,
+    ),
+    Case(
         "EunoeLaneStalled",
         'eunoe_lanes{instance="a",service="recall",state="stalled"}',
         steady("1"),
