@@ -15,6 +15,7 @@ from eunoe.crypto.errors import CryptoError
 from eunoe.crypto.keyring import Keyring
 from eunoe.processors.dead_letters import KEY_HEADER, ORIGIN_HEADER, REASON_HEADER, DeadLetter
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.deadline import within
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import ENVELOPES
@@ -64,7 +65,7 @@ async def letters_of(
                             found.append(Letter(reason=headers[REASON_HEADER], origin=headers[ORIGIN_HEADER]))
                 waiting = [place for place in waiting if await consumer.position(place) < ends[place]]
         finally:
-            await consumer.stop()
+            await close_in_time(consumer.stop())
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from eunoe.crypto.errors import CryptoError, KeyClosed, KeySourceUnavailable, RetiredKek, WrongKek
 from eunoe.crypto.keyring import Keyring
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.deadline import within
 from eunoe.runtime.installation import Installation
 from eunoe.schemas.codec import TRACES
@@ -130,7 +131,7 @@ async def _each(
                 for record in (await consumer.getmany(place, timeout_ms=200)).get(place, []):
                     await take(record)
         finally:
-            await consumer.stop()
+            await close_in_time(consumer.stop())
 
 
 class NotOpened(Exception):

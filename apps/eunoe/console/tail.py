@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.runtime.brokers import connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.runtime.settings import Settings
 
@@ -81,4 +82,4 @@ async def reader(settings: Settings) -> AsyncIterator[AIOKafkaConsumer]:
         await consumer.start()
         yield consumer
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())

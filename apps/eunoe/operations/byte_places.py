@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.asyncio import Redis
 
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 
 _CHUNK: Final = 4 << 20
 _SCAN: Final = 500
@@ -60,7 +61,7 @@ async def read_topics(bootstrap: Bootstrap, counts: Mapping[str, int], isolation
             # Transaction markers are passed without a record: only the position says that the end is reached.
             left -= {each for each in left if await consumer.position(each) >= ends[each]}
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())
 
 
 def _joined(record: Any) -> bytes:

@@ -21,6 +21,7 @@ from redis.asyncio import Redis
 from eunoe.operations.byte_patterns import LEAST_BYTES, Patterns, Wanted
 from eunoe.operations.byte_places import Chunk, files, records, redis_values
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.kafka import topic_admin
 from eunoe.runtime.lane import heed_cancellation
 
@@ -219,7 +220,7 @@ async def _send(bootstrap: Bootstrap, topic: str, control: str, encoded: bytes, 
         headers = [("control", encoded), ("digest", digest)]
         await producer.send_and_wait(topic, control.encode(), key=control.encode("utf-16-le"), headers=headers)
     finally:
-        await producer.stop()
+        await close_in_time(producer.stop())
 
 
 async def _appends(redis: Redis) -> bool:

@@ -26,6 +26,7 @@ from eunoe.readmodels.recall.functions import RECALL
 from eunoe.readmodels.recall.keys import MODEL
 from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import Clock, SystemClock
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.installation import Installation, read_installation
 from eunoe.runtime.kafka import TopicAdmin, TopicMismatch, TopicRefused, check_topics, topic_admin
 from eunoe.runtime.redis.connect import connect
@@ -193,7 +194,7 @@ async def _ends(bootstrap: Bootstrap) -> AsyncIterator[AIOKafkaConsumer]:
         await consumer.start()
         yield consumer
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())
 
 
 @asynccontextmanager

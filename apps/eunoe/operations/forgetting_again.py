@@ -18,6 +18,7 @@ from eunoe.producers.client import Asked
 from eunoe.producers.errors import KeyRefused
 from eunoe.readmodels import subjects
 from eunoe.runtime.brokers import connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.errors import LogFault
 from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
@@ -158,7 +159,7 @@ async def _ahead(settings: Settings, foundation: Foundation, *, empty: bool) -> 
         await consumer.start()
         ends = await consumer.end_offsets(places)
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())
     for place, end in ends.items():
         model = Prefix(installation.log_id, Partition(place.partition), subjects.NAME)
         if max((await GenerationStore(foundation.redis).filled(model)).values()) > end:

@@ -25,6 +25,7 @@ from eunoe.readmodels.rebuild.rebuilding import Progress, Rebuild, Switched, sid
 from eunoe.readmodels.recall.fold import RecallModel
 from eunoe.readmodels.recall.verifying import QUERIES, RecallCheck
 from eunoe.runtime.brokers import connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.control import ControlFollower, following_control, publish_control
 from eunoe.runtime.errors import CallerFault
 from eunoe.runtime.principals import control_signer
@@ -232,7 +233,7 @@ class Rebuilding:
             found = await consumer.offsets_for_times(wanted)
             ends = await consumer.end_offsets(list(wanted))
         finally:
-            await consumer.stop()
+            await close_in_time(consumer.stop())
         return {
             Partition(place.partition): Offset(ends[place] if at is None else at.offset) for place, at in found.items()
         }

@@ -7,6 +7,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.processors.attesting.erasure_ledger import Closing, ErasureLedger
 from eunoe.runtime.brokers import connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.errors import LogFault
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.codec import EVENTS
@@ -86,7 +87,7 @@ async def missing_of(settings: Settings, foundation: Foundation, closings: Itera
             if event is None or event.header.event_id != each.event_id:
                 missing.append(each)
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())
     return missing
 
 

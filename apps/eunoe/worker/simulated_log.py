@@ -8,6 +8,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.processors.errors import UnreadableEvent
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.lane import heed_cancellation
 from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.errors import SchemaError
@@ -85,4 +86,4 @@ async def stretch(bootstrap: Bootstrap, tp: TopicPartition) -> AsyncIterator[Str
         await consumer.start()
         yield Stretch(consumer, tp)
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())

@@ -179,7 +179,7 @@ async def publish_control(
             topic = installation.topic(Topic.CONTROL)
             sent = await producer.send_and_wait(topic, CONTROL_RECORDS.encode(signed), key=name.encode())
         finally:
-            await producer.stop()
+            await close_in_time(producer.stop())
         state = await follower.passed(Offset(sent.offset))
     return _settled(state, Offset(sent.offset), name, record.replaces)
 

@@ -18,6 +18,7 @@ from aiokafka.errors import KafkaConnectionError, ProducerFenced
 from redis.asyncio import Redis
 
 from eunoe.runtime.brokers import Bootstrap, check_login, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import ForeignLog, MixedLog, NotInstalled, WrongPartitionCount
 from eunoe.schemas.codec import EVENTS
@@ -103,7 +104,7 @@ async def open_installation(
             # Somebody else opens it at this moment. Theirs is as good as ours.
             log.info("another process is opening %s", lifecycle)
         finally:
-            await producer.stop()
+            await close_in_time(producer.stop())
         opened = await _settled(consumer, lifecycle, count, awaited=True)
         return _agreed(names, counts, opened)
 
@@ -147,7 +148,7 @@ async def _consumer(bootstrap: Bootstrap) -> AsyncIterator[AIOKafkaConsumer]:
             raise
         yield consumer
     finally:
-        await consumer.stop()
+        await close_in_time(consumer.stop())
 
 
 async def _partition_counts(consumer: AIOKafkaConsumer, names: TopicNames) -> Mapping[Topic, int]:

@@ -25,6 +25,7 @@ from eunoe.readmodels.rebuild.pacing import Paced, Throttle
 from eunoe.readmodels.rebuild.places import Places
 from eunoe.readmodels.rebuild.proving import Check, Proving, Tended
 from eunoe.runtime.brokers import Bootstrap, connecting
+from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.errors import WorldFault
 from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.errors import SlotMoving
@@ -247,7 +248,7 @@ class Rebuild:
             await consumer.start()
             starts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
         finally:
-            await consumer.stop()
+            await close_in_time(consumer.stop())
         return (
             {Partition(place.partition): Offset(at) for place, at in starts.items()},
             {Partition(place.partition): Offset(at) for place, at in ends.items()},
