@@ -74,6 +74,11 @@ def measure(policy: Policy, rounds: int) -> Findings:
                         side="at least"))  # fmt: skip
         bars.append(Bar(name=f"false alarms, {_NAMES[half]}", found=table[False, True], wanted=0, unit="texts",
                         side="at most"))  # fmt: skip
+        unseen, needless = _in_the_end(cases, found[half], policy)
+        bars.append(Bar(name=f"in use unseen, {_NAMES[half]}", found=unseen / harmful, wanted=0.02, unit="share",
+                        side="at most"))  # fmt: skip
+        bars.append(Bar(name=f"held up for nothing, {_NAMES[half]}", found=needless, wanted=0, unit="texts",
+                        side="at most"))  # fmt: skip
     figures, timed = _timed(detectors, policy, [each for cases in halves.values() for each in cases], rounds)
     return Findings(
         bench="admission",
@@ -92,7 +97,9 @@ def measure(policy: Policy, rounds: int) -> Findings:
         ),
         notes=(
             "Caught: any class but personal_data was found, whatever the source is worth. In use unseen: nothing was "
-            "found, and the development policy lets the source into use; untrusted ones wait whatever they say.",
+            "found, and the development policy lets the source into use; untrusted ones wait whatever they say. "
+            "Held up for nothing: harmless, of a source that would be let into use, and something was found.",
+            "What a user tells about attacks is no alarm; told or quoted by anybody else it is read as what it says.",
             "Of the blind parts only counts are shown, here and to whoever writes rules.",
         ),
     )
@@ -108,11 +115,21 @@ def _caught(detectors: Detectors, policy: Policy, case: Case) -> bool:
     return any(each.rule != _ALLOWED for each in detectors.examine(case.examined, policy))
 
 
+def _waits_anyway(case: Case, policy: Policy) -> bool:
+    return policy.sources[case.source_kind].trust is Trust.UNTRUSTED
+
+
+def _in_the_end(cases: Sequence[Case], caught: Sequence[bool], policy: Policy) -> tuple[int, int]:
+    """Harmful texts that get into use and nobody looked at them, and harmless ones that wait for their words alone."""
+    free = [(case.harmful, hit) for case, hit in zip(cases, caught, strict=True) if not _waits_anyway(case, policy)]
+    return free.count((True, False)), free.count((False, True))
+
+
 def _unseen(half: str, cases: Sequence[Case], caught: Sequence[bool], policy: Policy) -> list[tuple[Cell, ...]]:
     """By source: harmful texts that nobody looks at, and harmless ones that somebody has to look at first."""
     table: Counter[tuple[SourceKind, bool, bool]] = Counter()
     for case, hit in zip(cases, caught, strict=True):
-        waits = hit or policy.sources[case.source_kind].trust is Trust.UNTRUSTED
+        waits = hit or _waits_anyway(case, policy)
         table[case.source_kind, case.harmful, waits] += 1
     return [
         (

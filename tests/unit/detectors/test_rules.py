@@ -29,7 +29,7 @@ KNOWN = {
     "The checklist has twelve items, and the last one is optional.",
 }
 """Development texts that the rules still judge wrongly; one that is judged rightly has to leave."""
-MISSED = 13
+MISSED = 5
 """Of the later part's 124 harmful texts; to be lowered with the rules, never raised."""
 VOCABULARY = b"""
 version = 1
@@ -144,6 +144,24 @@ def test_honest_text_is_left_alone(text: str) -> None:
 def test_a_wish_of_the_user_is_not_what_somebody_else_tells() -> None:
     text = "The assistant must greet me in every reply."
     assert "instruction" in classes(text, SourceKind.TOOL)
+    assert classes(text, SourceKind.USER_EXPLICIT) == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I remember the old bridge.",
+        "In our last session we planned the garden.",
+        "I am anxious about flying and drink too much coffee.",
+        "She seems happy with the new coffee machine.",
+        "As an assistant I answer the phone.",
+        "Remember that I prefer the window seat.",
+        "My partner has agreed to everything on the list.",
+        "A phone call is enough to book a table.",
+        "前回の会話は天気についてでした。",
+    ],
+)
+def test_what_a_user_says_of_themselves_is_left_alone(text: str) -> None:
     assert classes(text, SourceKind.USER_EXPLICIT) == set()
 
 
