@@ -7,16 +7,30 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from eunoe.schemas.policy import ANY, INFLUENCE, Policy
+from eunoe.schemas.toml_tables import LARGEST
 from eunoe.schemas.values import Action, Confirmation, SourceKind, Trust, Verdict
 
 _SHORT_WAIT: Final = 3_600_000
 _MANY: Final = 10_000
+_VERSIONS_LEFT: Final = 1_000
 _HARMLESS: Final = frozenset({"personal_data"})
 
 
 def dangers_of(policy: Policy) -> Sequence[str]:
     """One line for each, with the place in the file by name; in the order of the sections."""
-    return (*_purposes(policy), *_sources(policy), *_findings(policy), *_reviews(policy), *_erasing(policy))
+    return (
+        *_version(policy),
+        *_purposes(policy),
+        *_sources(policy),
+        *_findings(policy),
+        *_reviews(policy),
+        *_erasing(policy),
+    )
+
+
+def _version(policy: Policy) -> Iterator[str]:
+    if LARGEST - policy.version < _VERSIONS_LEFT:
+        yield f"version: the next must be above it, and none is above {LARGEST}"
 
 
 def _purposes(policy: Policy) -> Iterator[str]:
@@ -43,7 +57,7 @@ def _findings(policy: Policy) -> Iterator[str]:
 
 
 def _reviews(policy: Policy) -> Iterator[str]:
-    for name in sorted(INFLUENCE):
+    for name in sorted(INFLUENCE | policy.review.waiting.keys()):
         if policy.review.waiting.get(name, policy.review.usual) < _SHORT_WAIT:
             yield f"review.waiting.{name}: less than an hour until a person may let it in"
     principals = policy.principals.values()

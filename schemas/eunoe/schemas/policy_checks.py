@@ -11,7 +11,7 @@ from eunoe.schemas.lookalikes import skeleton
 from eunoe.schemas.policy import PrincipalRule, SecretRef, SourceRule
 from eunoe.schemas.public_keys import public_key
 from eunoe.schemas.toml_tables import Report, Table
-from eunoe.schemas.values import Algorithm, Confirmation, SourceKind, Trust
+from eunoe.schemas.values import Action, Algorithm, Confirmation, SourceKind, Trust
 
 _WORTH: Final = {
     SourceKind.INFERRED: "what is inferred is nobody's word, and no fact before somebody confirms it",
@@ -71,6 +71,14 @@ def check_owners(report: Report, principals: Mapping[PrincipalName, PrincipalRul
             report.add(
                 ("principals", name, "owner"), f"owner {_told(rule.owner)} is spelled {_told(first.strip())} elsewhere"
             )
+
+
+def check_operators(report: Report, principals: Mapping[PrincipalName, PrincipalRule]) -> None:
+    """Somebody may put another policy in its place, and set a switch: what grants that to nobody would be the last
+    policy of its installation."""
+    if principals and not any(Action.OPERATE in each.actions and each.tenants is None for each in principals.values()):
+        where = ("principals", next(iter(principals)), "actions")
+        report.add(where, 'nobody may operate on every tenant (tenants = "*"), so no other policy could ever follow')
 
 
 def _told(owner: str) -> str:

@@ -26,7 +26,7 @@ from eunoe.schemas.policy import (
     SecretRef,
     SourceRule,
 )
-from eunoe.schemas.policy_checks import check_owners, check_secrets, check_source
+from eunoe.schemas.policy_checks import check_operators, check_owners, check_secrets, check_source
 from eunoe.schemas.policy_rules import (
     answers_of,
     circumstances_of,
@@ -87,6 +87,7 @@ def read_policy(data: bytes, file: str = "policy") -> Policy:
     policy = _policy(Table(report, (), source.values), hashlib.sha256(data).hexdigest())
     check_secrets(report, policy.principals)
     check_owners(report, policy.principals)
+    check_operators(report, policy.principals)
     if report.problems:
         raise PolicyError(tuple(sorted(report.problems, key=lambda each: each.line)))
     return policy

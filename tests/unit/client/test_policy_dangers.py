@@ -26,6 +26,8 @@ def test_a_careful_policy_is_told_nothing() -> None:
         ('instruction = "quarantine"', 'instruction = "allow"', "detection.detectors.*.instruction: what is found"),
         ('one_off = "reject"', 'one_off = "allow"', "circumstances.one_off: it speaks against"),
         ('routing = "P1D"', 'routing = "PT5M"', "review.waiting.routing: less than an hour"),
+        ('instruction = "P1D"', 'instruction = "PT4S"', "review.waiting.instruction: less than an hour"),
+        ("version = 1", "version = 2147483000", "version: the next must be above it"),
         ('owner = "dev-review"', 'owner = "dev-team"', "principals: only dev-team reviews"),
         ('actions = ["review", "read", "write"]', 'actions = ["read", "write"]', "principals: nobody may review"),
         ("two_people = true", "two_people = false", "erasure.two_people: one person alone"),

@@ -203,6 +203,24 @@ def test_a_number_has_an_end(old: str, setting: str, most: int) -> None:
         assert [each.line for each in caught.value.problems] == [line + setting.count("\n")]
 
 
+OFFICER = '"operate", "export", "import"]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEVELOPMENT.replace(OFFICER, OFFICER.replace('"operate", ', "")),
+        DEVELOPMENT.replace('owner = "dev-privacy"\ntenants = "*"', 'owner = "dev-privacy"\ntenants = ["acme"]'),
+    ],
+)
+def test_a_policy_after_which_none_could_follow_is_refused(text: str) -> None:
+    assert text != DEVELOPMENT
+    with pytest.raises(PolicyError, match=r"policy.toml:\d+: nobody may operate on every tenant") as caught:
+        read(text)
+    (problem,) = caught.value.problems
+    assert text.splitlines()[problem.line - 1].startswith("actions = ")
+
+
 def test_an_empty_file_names_all_that_is_missing() -> None:
     with pytest.raises(PolicyError) as caught:
         read("")
