@@ -88,19 +88,21 @@ async def another_database(settings: Settings, log_id: LogId, backup: RedisBacku
     """The settings of a database that holds the backup and nothing else of the installation; emptied afterwards."""
     url = urllib.parse.urlunsplit(urllib.parse.urlsplit(settings.redis)._replace(path="/1"))
     async with Redis.from_url(url) as redis:
-        await _empty(redis, log_id, settings)
-        for key, value in backup.items():
-            await redis.restore(key, 0, value)
+        await redis.delete(f"eunoe:installation:{settings.prefix}")
+        await put_back(redis, log_id, backup)
         try:
             yield replace(settings, redis=url)
         finally:
-            await _empty(redis, log_id, settings)
+            await redis.delete(f"eunoe:installation:{settings.prefix}")
+            await put_back(redis, log_id, {})
 
 
-async def _empty(redis: Redis, log_id: LogId, settings: Settings) -> None:
-    await redis.delete(f"eunoe:installation:{settings.prefix}")
+async def put_back(redis: Redis, log_id: LogId, backup: RedisBackup) -> None:
+    """What the installation has there is as it was."""
     for key in [each async for each in redis.scan_iter(f"eunoe:{log_id}:*", count=1_000)]:
         await redis.delete(key)
+    for key, value in backup.items():
+        await redis.restore(key, 0, value, replace=True)  # clients that run go on writing
 
 
 def _same(records: Sequence[Copied]) -> Sequence[Copied]:

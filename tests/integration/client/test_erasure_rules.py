@@ -1,5 +1,7 @@
 """Asking to be forgotten, legal holds and grace on a real worker: who reads when, and when something is destroyed."""
 
+import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -9,14 +11,19 @@ from typing import Any
 
 import pytest
 
+from eunoe.client.held import read_log
+from eunoe.client.lines import line_of
 from eunoe.client.memory import Memory
+from eunoe.producers.errors import KeyRefused
+from eunoe.producers.sent import Sent
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.principals import control_signer, create_development_secrets
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.control import POLICY
-from eunoe.schemas.ids import PrincipalName
+from eunoe.schemas.events import Event
+from eunoe.schemas.ids import CommandId, Offset, PrincipalName, TenantId
 from eunoe.schemas.outcomes import Outcome
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import RunningServices
@@ -162,3 +169,40 @@ async def _follows(memory: Memory) -> bool:
     probe = await memory.forget_subject("probe", tenant="acme")
     withdrawn = await memory.withdraw("probe", tenant="acme")
     return probe.due_at is not None and not withdrawn.refused
+
+
+async def test_a_forgetting_amid_a_thousand_writes_leaves_nothing_readable_and_one_outcome_each(
+    memory: Memory, officer: Memory
+) -> None:
+    """In whatever order they meet: what came before is gone, what came after is refused."""
+    await memory.remember("Prefers milk.", subject="boris", **WHERE)
+    sent: list[Sent] = []
+    became: Counter[str] = Counter()
+    forgetting: asyncio.Task[Outcome] | None = None
+    for number in range(1_000):
+        if number == 500:
+            forgetting = asyncio.create_task(officer.forget_subject("anna", tenant="acme", timeout=30.0))
+        line = line_of({"op": "remember", "statement": f"Prefers tea number {number}.", "subject": "anna", **WHERE})
+        try:
+            sent.append(await memory.send(line))
+        except KeyRefused as refused:
+            became[str(refused.outcome.reason)] += 1
+        await asyncio.sleep(0)  # sending waits for nothing as long as there is room
+    assert forgetting is not None
+    outcome = await forgetting
+    assert (outcome.kind, outcome.reason) == ("SubjectForgotten", None)
+    for each in await asyncio.gather(*(each.outcome(60.0) for each in sent)):
+        became[str(each.reason or each.kind)] += 1
+    assert became.total() == 1_000
+    assert set(became) == {"MemoryAccepted", "subject_closed"}, "the control: some came before, and some after"
+    assert outcome.records == became["MemoryAccepted"]
+    last = await memory.remember("Prefers rum.", subject="boris", **WHERE)
+    assert await read(memory, last) == ["Prefers milk.", "Prefers rum."]
+    answers: Counter[CommandId] = Counter()
+
+    def take(_: Offset, event: Event) -> None:
+        answers[event.header.command_id] += 1
+
+    await read_log(memory.looking.kafka, memory.installation, TenantId("acme"), Offset(0), take)
+    assert len(answers) > 1_000
+    assert set(answers.values()) == {1}
