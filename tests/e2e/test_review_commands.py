@@ -248,3 +248,13 @@ def test_a_conflict_is_listed_and_shown_with_both_sides(eunoe: Eunoe) -> None:
         ]
         == []
     )
+    # One that waits is let in beside what was kept, or in its place: `show` has the command for either.
+    waits = eunoe.held("Prefers cocoa.", "--subject", "customer-3", "--key", "drink")
+    text = eunoe("review", "show", waits["memory_id"], "--tenant", "acme", *REVIEWER, "--after", waits["token"])
+    (approve,) = re.findall(r"eunoe (review approve \S+ --replaces \S+) --tenant acme", text.out)
+    assert f"{waits['memory_id']}@1 --replaces {keep['memory_id']}@" in approve
+    assert "stays too, as an open conflict" in text.out
+    let_in = eunoe.json(*approve.split(), "--tenant", "acme", *REVIEWER)
+    assert let_in.code == 0, let_in.out
+    assert let_in.document["outcomes"][0]["superseded"] == [keep["memory_id"]]
+    assert eunoe.decide("approve", f"{waits['memory_id']}@1", "--replaces", keep["memory_id"]).code == 2

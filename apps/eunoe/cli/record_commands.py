@@ -7,7 +7,7 @@ import click
 
 from eunoe.cli.options import Call, common, tenant_option, timeout_option
 from eunoe.cli.performing import perform
-from eunoe.cli.record_reference import Reference
+from eunoe.cli.record_reference import Reference, replaced
 
 
 def _record(function: Callable[..., None]) -> Callable[..., None]:
@@ -34,9 +34,12 @@ def _perform(call: Call, operation: str, timeout: float, given: dict[str, Any]) 
 
 
 @click.command()
+@click.option("--replaces", type=Reference(), help="The memory that gives way to it, at the version you looked at.")
 @_record
 def promote(call: Call, timeout: float, **given: Any) -> None:
     """Let the quarantined MEMORY_ID into use. Needs the right to review."""
+    if given["replaces"] is not None:
+        given["replaces"] = replaced(given["replaces"])
     _perform(call, "promote", timeout, given)
 
 

@@ -26,3 +26,11 @@ class RecordId(Reference):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return super().convert(value, param, ctx)[0]
+
+
+def replaced(named: tuple[str, int | None]) -> dict[str, Any]:
+    """What ``--replaces`` names, as a line of `eunoe ingest` has it."""
+    memory_id, version = named
+    if version is None:
+        raise click.UsageError(f"--replaces {memory_id}: say which version you looked at: {memory_id}@VERSION")
+    return {"memory_id": memory_id, "version": version}

@@ -8,7 +8,7 @@ import click
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import NO_OUTCOME
-from eunoe.cli.record_reference import RecordId, Reference
+from eunoe.cli.record_reference import RecordId, Reference, replaced
 from eunoe.cli.showing import outcome_document, outcome_text
 from eunoe.schemas.instants import instant
 
@@ -108,13 +108,17 @@ def _decision(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @review.command()
+@click.option("--replaces", type=Reference(), help="The memory that gives way to it, at the version you looked at.")
 @click.option("--confirm", is_flag=True, help="Stand behind it too: readers get it as confirmed, not as proposed.")
 @_decision
 def approve(call: Call, memories: Sequence[tuple[str, int | None]], **given: Any) -> None:
     """Let each MEMORY_ID@VERSION into use. Each is a decision of its own; exits 1 if one of them was refused.
 
-    With --confirm, what was let in is confirmed by a second decision, and its outcome is the last.
+    What contradicts it stays, in open conflict with it, but for what --replaces names. With --confirm, what was let in
+    is confirmed by a second decision, and its outcome is the last.
     """
+    if given["replaces"] is not None and len(memories) > 1:
+        raise click.UsageError("--replaces is for one memory: approve each that replaces something by itself")
     _decide(call, "promote", memories, given)
 
 
@@ -147,6 +151,8 @@ def _lines(
             raise click.UsageError(f"{memory_id}: say which version you looked at: {memory_id}@VERSION")
         line = {"op": operation, "tenant": given["tenant"], "memory_id": memory_id}
         line["expected_version"] = expected if version is None else version
+        if given.get("replaces") is not None:
+            line["replaces"] = replaced(given["replaces"])
         lines.append(line | ({"reason": given["reason"]} if "reason" in given else {}))
     return lines
 

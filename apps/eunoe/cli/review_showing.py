@@ -129,9 +129,7 @@ def _quarantined(shown: ShownQuarantined, where: str) -> Iterable[str]:
         yield from _corroborating(shown.corroborating)
     yield from _approvable(shown)
     yield ""
-    yield from textwrap.wrap(shown.notice, _WIDTH)
-    yield f"  eunoe review approve {shown.decide} {where}"
-    yield f"  eunoe review reject {shown.decide} {where} --reason CODE"
+    yield from _decisions(shown, where)
     if item.alike:
         yield "With --alike, those sent as well are rejected with the decision; each may come from somebody else."
 
@@ -144,11 +142,24 @@ def _suspended(shown: ShownSuspended, where: str) -> Iterable[str]:
     yield ""
     yield from _listed("sent back by", [f"{item.principal}, for {', '.join(item.reasons)}"])
     yield from _listed("was", [] if shown.record is None else [_record(shown.record)])
+    for compared in shown.compared:
+        yield from _compared(compared)
     yield from _approvable(shown)
     yield ""
+    yield from _decisions(shown, where)
+
+
+def _decisions(shown: "ShownQuarantined | ShownSuspended", where: str) -> Iterable[str]:
+    """The commands, each with what becomes of the records that it contradicts or replaces."""
     yield from textwrap.wrap(shown.notice, _WIDTH)
-    yield f"  eunoe review approve {shown.decide} {where}"
+    replaced = [each.replace for each in shown.compared if each.relation is Relation.REPLACES]
+    contradicted = [each.replace for each in shown.compared if each.relation is Relation.CONTRADICTS]
+    if not replaced:
+        yield f"  eunoe review approve {shown.decide} {where}"
+    yield from (f"  eunoe review approve {shown.decide} --replaces {each} {where}" for each in replaced or contradicted)
     yield f"  eunoe review reject {shown.decide} {where} --reason CODE"
+    if contradicted:
+        yield from textwrap.wrap("What contradicts it and is not named stays too, as an open conflict.", _WIDTH)
 
 
 def _conflict(shown: ShownConflict, where: str) -> Iterable[str]:

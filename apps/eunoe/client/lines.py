@@ -48,8 +48,8 @@ class Span(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     end: Version
 
 
-class Origin(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A memory that another is built on, at the version in which its author saw it."""
+class Seen(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A memory at the version in which somebody saw it."""
 
     memory_id: Uuid
     version: Annotated[int, Meta(ge=1, le=LARGEST)]
@@ -93,7 +93,7 @@ class RememberLine(_Line, frozen=True, kw_only=True, tag="remember"):
     agent: Name
     subject: Subject | None = None
     about: tuple[Subject, ...] = ()
-    derived_from: tuple[Origin, ...] = ()
+    derived_from: tuple[Seen, ...] = ()
     purposes: Annotated[tuple[Name, ...], Meta(min_length=1)]
     visibility: Visibility = Visibility.AGENT
     surfaces: tuple[Name, ...] = ()
@@ -138,7 +138,9 @@ class _RecordLine(_Line, frozen=True, kw_only=True):
 
 
 class PromoteLine(_RecordLine, frozen=True, kw_only=True, tag="promote"):
-    pass
+    """``replaces``: the memory that gives way to it; whatever else says otherwise stays, in conflict with it."""
+
+    replaces: Seen | None = None
 
 
 class RejectLine(_RecordLine, frozen=True, kw_only=True, tag="reject"):

@@ -183,7 +183,8 @@ class Memory:
         return await self._do("correct", timeout, statement=statement, **named, **fields)
 
     async def promote(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
-        """Let a quarantined memory into use. ``fields``: tenant, expected_version, idempotency_key."""
+        """Let a quarantined memory into use. ``fields``: tenant, expected_version, idempotency_key, and ``replaces``:
+        the ``memory_id`` and ``version`` of one that gives way; what else contradicts it stays, in conflict with it."""
         return await self._do("promote", timeout, memory_id=memory_id, **fields)
 
     async def reject(self, memory_id: str, *, reason: str, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:

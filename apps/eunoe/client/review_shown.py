@@ -56,11 +56,15 @@ class Relation(StrEnum):
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """A record in use beside the new one. ``record`` None: its text is withheld, and there is no ``diff``."""
+    """A record in use beside the new one. ``record`` None: its text is withheld, and there is no ``diff``.
+
+    ``replace``: ``<memory id>@<version>``, which an approval has to name for it to give way.
+    """
 
     relation: Relation
     memory_id: MemoryId
     version: int
+    replace: str
     record: RecalledMemory | None
     diff: tuple[Change, ...] = ()
 
@@ -83,10 +87,11 @@ class ShownQuarantined(Struct, frozen=True, kw_only=True):
 
 
 class ShownSuspended(Struct, frozen=True, kw_only=True):
-    """``record`` None: it is withheld. ``decide``, ``age`` and ``wait`` as in `ShownQuarantined`."""
+    """``record`` None: it is withheld. ``compared``, ``decide``, ``age`` and ``wait`` as in `ShownQuarantined`."""
 
     item: Suspended
     record: RecalledMemory | None
+    compared: tuple[Compared, ...]
     age: int
     wait: int
     decide: str

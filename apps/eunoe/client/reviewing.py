@@ -127,7 +127,7 @@ class Reviewing:
             item=item,
             body=body,
             withheld=withheld or (Withheld.UNAVAILABLE if body is None else None),
-            compared=await self._compared(tenant, item, body),
+            compared=await self._compared(tenant, item, None if body is None else body.statement),
             corroborating=corroborating,
             age=max(0, now - item.queued_at),
             wait=remaining(item, now),
@@ -142,17 +142,22 @@ class Reviewing:
         return ShownSuspended(
             item=item,
             record=found.record,
+            compared=await self._compared(tenant, item, None if found.record is None else found.record.statement),
             age=max(0, self.reader.clock() - item.queued_at),
             wait=remaining(item, self.reader.clock()),
             decide=named(item.memory_id, item.version),
         )
 
-    async def _compared(self, tenant: TenantId, item: Quarantined, body: MemoryBody | None) -> tuple[Compared, ...]:
-        """What it would replace or contradict, as far as that is still in use."""
-        replaced = () if item.supersedes is None else (item.supersedes,)
+    async def _compared(
+        self, tenant: TenantId, item: Quarantined | Suspended, statement: str | None
+    ) -> tuple[Compared, ...]:
+        """What it would replace or contradict, as far as that is in use now, whenever it came."""
+        waits = item if isinstance(item, Quarantined) else None
+        replaced = () if waits is None or waits.supersedes is None else (waits.supersedes,)
+        contradicted = () if waits is None else waits.conflicts_with
         found = []
-        for memory_id in dict.fromkeys((*replaced, *item.conflicts_with)):
-            old = await self._beside(tenant).in_use(tenant, memory_id)
+        for memory_id in dict.fromkeys((*replaced, *contradicted, *item.met)):
+            old = None if memory_id == item.memory_id else await self._beside(tenant).in_use(tenant, memory_id)
             if old is not None:
                 found.append(
                     Compared(
@@ -160,9 +165,10 @@ class Reviewing:
                         memory_id=memory_id,
                         version=old.version,
                         record=old.record,
+                        replace=named(memory_id, old.version),
                         diff=()
-                        if body is None or old.record is None
-                        else diff_of(old.record.statement, body.statement),
+                        if statement is None or old.record is None
+                        else diff_of(old.record.statement, statement),
                     )
                 )
         return tuple(found)

@@ -20,7 +20,7 @@ from eunoe.client.lines import (
 )
 from eunoe.producers.client import Asked, MemoryProducer, Sent
 from eunoe.producers.proposal import Placed, Proposal
-from eunoe.schemas.commands import Answers, EvidenceSpan, SourceRef
+from eunoe.schemas.commands import Answers, EvidenceSpan, SeenRef, SourceRef
 from eunoe.schemas.durations import duration_millis
 from eunoe.schemas.ids import AgentId, MemoryId, TenantId
 
@@ -91,7 +91,10 @@ async def send(  # noqa: PLR0911, PLR0912 - one line per command
                 new, asked, supersedes=MemoryId(line.supersedes), expected_version=line.expected_version
             )
         case PromoteLine():
-            return await producer.promote(tenant, MemoryId(line.memory_id), line.expected_version, asked)
+            seen = line.replaces
+            replaces = None if seen is None else SeenRef(memory_id=MemoryId(seen.memory_id), version=seen.version)
+            which = MemoryId(line.memory_id)
+            return await producer.promote(tenant, which, line.expected_version, asked, replaces=replaces)
         case RejectLine():
             return await producer.reject(tenant, MemoryId(line.memory_id), line.expected_version, line.reason, asked)
         case ConfirmLine():

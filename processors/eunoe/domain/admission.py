@@ -85,7 +85,7 @@ def observed(draft: Draft, now: Millis) -> Refusal | None:
 
 
 def same_scope(draft: Draft, old: MemoryState) -> Refusal | None:
-    """A correction stays within tenant, agent, purposes (A31) and subject.
+    """A correction stays within tenant, agent, purposes (A31), visibility, surfaces and subject.
 
     The tenant is part of every ledger key. Purposes must be the same set: with fewer, a purpose would lose what it
     knew without a word; with more, a fact learned for one would surface in another (A8).
@@ -96,6 +96,10 @@ def same_scope(draft: Draft, old: MemoryState) -> Refusal | None:
         return Refusal(reason=Reason.OTHER_SCOPE, field="subject", memory_id=old.memory_id)
     if set(old.purposes) != set(draft.purposes):
         return Refusal(reason=Reason.OTHER_SCOPE, field="purposes", memory_id=old.memory_id)
+    if old.visibility is not draft.visibility:
+        return Refusal(reason=Reason.OTHER_SCOPE, field="visibility", memory_id=old.memory_id)
+    if set(old.surfaces) != set(draft.surfaces):
+        return Refusal(reason=Reason.OTHER_SCOPE, field="surfaces", memory_id=old.memory_id)
     return None
 
 

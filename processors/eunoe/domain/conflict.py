@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from eunoe.domain.identity import SENSITIVITY_RANK, cleared
+from eunoe.domain.identity import SENSITIVITY_RANK, cleared, same_owner
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState
 from eunoe.schemas.commands import Draft
@@ -33,6 +33,7 @@ class Claimant(Struct, frozen=True, kw_only=True, gc=False):
     agent: AgentId
     visibility: Visibility
     purposes: tuple[str, ...]
+    surfaces: tuple[str, ...]
     trust: Trust
     confirmation: Confirmation
     said_at: Millis
@@ -65,6 +66,7 @@ def of_draft(case: Case, draft: Draft, trust: Trust, confirmation: Confirmation,
         agent=draft.agent,
         visibility=draft.visibility,
         purposes=draft.purposes,
+        surfaces=draft.surfaces,
         trust=trust,
         confirmation=confirmation,
         said_at=case.now if draft.observed_at is None else draft.observed_at,
@@ -83,6 +85,7 @@ def of_record(record: MemoryState, trust: Trust) -> Claimant:
         agent=record.agent,
         visibility=record.visibility,
         purposes=record.purposes,
+        surfaces=record.surfaces,
         trust=trust,
         confirmation=record.confirmation,
         said_at=record.said_at,
@@ -163,7 +166,7 @@ def _twins(case: Case, newcomer: Claimant, claim_ref: bytes | None) -> list[Memo
         if _running(each, case.now)
         and (each.claim_ref == claim_ref or None in (each.claim_ref, claim_ref))
         and _have_a_reader_in_common(newcomer, each)
-        and _hold_at_one_time(newcomer, each)
+        and _hold_at_one_time(newcomer, each, case.now)
     ]
 
 
@@ -208,11 +211,14 @@ def standing(case: Case, newcomer: Claimant) -> Standing:
 def replacing(case: Case, newcomer: Claimant, claim_ref: bytes | None, old: MemoryState) -> tuple[Reason, ...]:
     """Why a person must see a correction before it takes the place of ``old``, which it names; empty where none must.
 
-    Being named spares a record nothing that a contradiction would not. Another claim would hide what contradicts the
+    Being named spares a record nothing that a contradiction would not: another owner's side of an open conflict is
+    answered by a reviewer alone (see `decide_records.resolve`). Another claim would hide what contradicts the
     record from then on, and a lower sensitivity would show it to more readers.
     """
     reasons: list[Reason] = []
-    if ConflictPolicy.REQUIRE_REVIEW in (newcomer.conflict_policy, old.conflict_policy):
+    if ConflictPolicy.REQUIRE_REVIEW in (newcomer.conflict_policy, old.conflict_policy) or (
+        _is_contested(case, old) and not same_owner(case, old)
+    ):
         reasons.append(Reason.CONFLICT_REVIEW)
     elif _signals(case, newcomer, old)[1]:
         reasons.append(Reason.CONTRADICTS)
@@ -223,6 +229,11 @@ def replacing(case: Case, newcomer: Claimant, claim_ref: bytes | None, old: Memo
     return tuple(reasons)
 
 
+def _is_contested(case: Case, old: MemoryState) -> bool:
+    side = of_record(old, old.trust)
+    return any(contradicts(side, each, case.now) for each in case.known.rivals)
+
+
 def contradicts(newcomer: Claimant, rival: MemoryState, now: Millis) -> bool:
     """Whether some reader would get both, at one time, and they say different things."""
     return (
@@ -230,7 +241,7 @@ def contradicts(newcomer: Claimant, rival: MemoryState, now: Millis) -> bool:
         and _running(rival, now)
         and rival.content_hash != newcomer.content_hash
         and _have_a_reader_in_common(newcomer, rival)
-        and _hold_at_one_time(newcomer, rival)
+        and _hold_at_one_time(newcomer, rival, now)
     )
 
 
@@ -243,9 +254,9 @@ def _have_a_reader_in_common(newcomer: Claimant, rival: MemoryState) -> bool:
     return (shared or newcomer.agent == rival.agent) and not set(newcomer.purposes).isdisjoint(rival.purposes)
 
 
-def _hold_at_one_time(newcomer: Claimant, rival: MemoryState) -> bool:
-    """A fact true until June and one true from July do not contradict each other."""
-    start = max(newcomer.valid_from or 0, rival.valid_from or 0)
+def _hold_at_one_time(newcomer: Claimant, rival: MemoryState, now: Millis) -> bool:
+    """A fact true until June and one true from July do not contradict each other, nor does what was true once."""
+    start = max(newcomer.valid_from or 0, rival.valid_from or 0, now)
     return start < min(newcomer.valid_until or _ENDLESS, rival.valid_until or _ENDLESS)
 
 
@@ -255,6 +266,17 @@ def _same_scope(newcomer: Claimant, rival: MemoryState) -> bool:
         newcomer.agent == rival.agent
         and newcomer.visibility is rival.visibility
         and set(newcomer.purposes) == set(rival.purposes)
+        and set(newcomer.surfaces) == set(rival.surfaces)
+    )
+
+
+def covers(record: Claimant, other: MemoryState) -> bool:
+    """Whether every reader of the other is one of the record, so that none is left with nothing when it gives way."""
+    shared = Visibility.SHARED
+    return (
+        (record.visibility is shared or (record.agent == other.agent and other.visibility is not shared))
+        and set(record.purposes) >= set(other.purposes)
+        and (not record.surfaces or (bool(other.surfaces) and set(record.surfaces) >= set(other.surfaces)))
     )
 
 

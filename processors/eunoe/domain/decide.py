@@ -8,6 +8,7 @@ asking whether it was asked before, for what would tell dies with the subject.) 
 from typing import assert_never
 
 from eunoe.domain import (
+    decide_approvals,
     decide_erasure,
     decide_exports,
     decide_imports,
@@ -74,7 +75,7 @@ def _judge(case: Case) -> Fact | Refusal:  # noqa: PLR0911, PLR0912 - one line p
         case CorrectMemory() as command:
             return decide_writes.correct(case, command)
         case PromoteMemory() as command:
-            return decide_records.promote(case, command)
+            return decide_approvals.promote(case, command)
         case RejectMemory() as command:
             return decide_records.reject(case, command)
         case ConfirmMemory() as command:

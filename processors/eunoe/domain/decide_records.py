@@ -1,30 +1,31 @@
-"""Commands about one record that exists: promote, reject, confirm, retract, suspend, expire, forget."""
+"""Commands about one record that exists: reject, confirm, resolve, retract, suspend, expire, forget.
+
+What lets one into use is in `eunoe.domain.decide_approvals`.
+"""
 
 from typing import Final
 
 from eunoe.domain import conflict, judging, lineage
+from eunoe.domain.addressed import left_without, present, steps, wrong_state
 from eunoe.domain.identity import cleared, gate, not_own, repeated, same_owner, seen_gate, within_limit
 from eunoe.domain.known import Case, Refusal
-from eunoe.domain.memory import MemoryState, Step, allowed
+from eunoe.domain.memory import MemoryState, Step
 from eunoe.domain.retention import still_running
 from eunoe.schemas.commands import (
     ConfirmMemory,
     ExpireMemory,
     ForgetMemory,
-    PromoteMemory,
     RejectMemory,
     ResolveConflict,
     RetractMemory,
     SuspendMemory,
 )
 from eunoe.schemas.events import (
-    ConflictRef,
     ConflictResolved,
     Fact,
     MemoryConfirmed,
     MemoryExpired,
     MemoryForgotten,
-    MemoryPromoted,
     MemoryRejected,
     MemoryRetracted,
     MemorySuspended,
@@ -32,75 +33,7 @@ from eunoe.schemas.events import (
     SupersededRef,
 )
 from eunoe.schemas.ids import TenantId, is_name
-from eunoe.schemas.values import Action, Confirmation, ConflictPolicy, Lifecycle, Trust
-
-
-def promote(case: Case, command: PromoteMemory) -> Fact | Refusal:
-    """A human reviewer other than the author lets a quarantined record into use, verified (A18–A21)."""
-    objection = seen_gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
-    if objection is not None:
-        return objection
-    record = _present(case)
-    if isinstance(record, Refusal):
-        return record
-    old = case.known.superseded
-    return (
-        not_own(case, record)
-        or cleared(case, record, *(() if old is None else (old,)))
-        or _steps(record, command.expected_version, Step.PROMOTED)
-        or still_running(record, case.now)
-        or _waited(case, record)
-        or lineage.standing(case)
-        or _promoted(case, record)
-    )
-
-
-def _promoted(case: Case, record: MemoryState) -> Fact | Refusal:
-    """A correction replaces a record that is still active, or it is not promoted: the author must look again (A25)."""
-    replaced = None
-    if record.supersedes is not None:
-        old = case.known.superseded
-        if old is None:
-            return Refusal(reason=Reason.NOT_FOUND, field="supersedes", memory_id=record.supersedes)
-        if case.known.superseded_closed:
-            return Refusal(reason=Reason.SUBJECT_CLOSED, field="supersedes", memory_id=old.memory_id)
-        if allowed(old, Step.SUPERSEDED) is None:
-            return Refusal(
-                reason=Reason.WRONG_STATE, field="supersedes", memory_id=old.memory_id, current_version=old.version
-            )
-        replaced = SupersededRef(memory_id=old.memory_id, version=old.version + 1)
-    newcomer = conflict.of_record(record, Trust.VERIFIED)
-    twin = conflict.same_words(case, newcomer, record)
-    if isinstance(twin, Refusal):
-        return twin
-    standing = conflict.standing(case, newcomer)
-    # A person looked at both sides. What is beaten gives way; anything else stays, and readers see the conflict.
-    gone = case.known.superseded if replaced is not None else twin or standing.beats
-    others = standing.ties or standing.loses_to or (() if standing.beats is None else (standing.beats,))
-    if replaced is None and gone is not None:
-        replaced = SupersededRef(memory_id=gone.memory_id, version=gone.version + 1)
-        others = tuple(each for each in others if each.memory_id != gone.memory_id)
-    withdrawn = lineage.superseded_with(case, (gone,), staying=record)
-    going = {each.memory_id for each in withdrawn}
-    return MemoryPromoted(
-        memory_id=record.memory_id,
-        version=record.version + 1,
-        trust=Trust.VERIFIED,
-        supersedes=replaced,
-        conflicts_with=tuple(
-            ConflictRef(memory_id=each.memory_id, version=each.version + 1)
-            for each in others
-            if each.memory_id not in going
-        ),
-        withdrawn=withdrawn,
-    )
-
-
-def _waited(case: Case, record: MemoryState) -> Refusal | None:
-    """Nobody lets it in before its waiting period is over (C15)."""
-    if case.now < record.reviewable_at:
-        return Refusal(reason=Reason.WAITING_PERIOD, current_version=record.version)
-    return None
+from eunoe.schemas.values import Action, Confirmation, ConflictPolicy, Trust
 
 
 def _uncoded() -> Refusal:
@@ -114,10 +47,10 @@ def reject(case: Case, command: RejectMemory) -> Fact | Refusal:
         return objection
     if not is_name(command.reason):
         return _uncoded()
-    record = _present(case)
+    record = present(case)
     if isinstance(record, Refusal):
         return record
-    return _steps(record, command.expected_version, Step.REJECTED) or MemoryRejected(
+    return steps(record, command.expected_version, Step.REJECTED) or MemoryRejected(
         memory_id=record.memory_id,
         version=record.version + 1,
         reason=command.reason,
@@ -130,14 +63,14 @@ def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
     objection = seen_gate(case, Action.REVIEW, command.tenant) or repeated(case, command.idempotency)
     if objection is not None:
         return objection
-    record = _present(case)
+    record = present(case)
     if isinstance(record, Refusal):
         return record
     return (
         not_own(case, record)
         or cleared(case, record)
-        or _steps(record, command.expected_version, Step.CONFIRMED)
-        or (None if record.confirmation is Confirmation.PROPOSED else _wrong_state(record))
+        or steps(record, command.expected_version, Step.CONFIRMED)
+        or (None if record.confirmation is Confirmation.PROPOSED else wrong_state(record))
         or still_running(record, case.now)
         or MemoryConfirmed(memory_id=record.memory_id, version=record.version + 1)
     )
@@ -146,7 +79,8 @@ def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
 def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
     """A writer (who asked the person) or a human reviewer says which record of an open conflict holds (B40).
 
-    What gives way must be its owner's and unverified, and nobody have asked for a person; else a reviewer answers.
+    What gives way must be its owner's and unverified, and nobody have asked for a person; else a reviewer answers. And
+    every reader of it must be one of what holds.
     """
     objection = (
         _writer_or_reviewer(case, command.tenant)
@@ -155,10 +89,10 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
     )
     if objection is not None:
         return objection
-    record = _present(case)
+    record = present(case)
     if isinstance(record, Refusal):
         return record
-    objection = _steps(record, command.expected_version, Step.UPHELD) or still_running(record, case.now)
+    objection = steps(record, command.expected_version, Step.UPHELD) or still_running(record, case.now)
     if objection is not None:
         return objection
     claimant = conflict.of_record(record, record.trust)
@@ -172,6 +106,9 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
         objection = gate(case, Action.REVIEW, command.tenant) or not_own(case, record)
         if objection is not None:
             return objection
+    for each in others:
+        if not conflict.covers(claimant, each):
+            return left_without(each)
     return ConflictResolved(
         memory_id=record.memory_id,
         version=record.version + 1,
@@ -192,14 +129,14 @@ def retract(case: Case, command: RetractMemory) -> Fact | Refusal:
     objection = _writer_or_reviewer(case, command.tenant) or repeated(case, command.idempotency)
     if objection is not None:
         return objection
-    record = _present(case)
+    record = present(case)
     if isinstance(record, Refusal):
         return record
     author = record.author == case.opened.principal
     return (
         gate(case, Action.WRITE if author else Action.REVIEW, command.tenant)
         or (None if command.reason is None or is_name(command.reason) else _uncoded())
-        or _steps(record, command.expected_version, Step.RETRACTED)
+        or steps(record, command.expected_version, Step.RETRACTED)
         or MemoryRetracted(
             memory_id=record.memory_id,
             version=record.version + 1,
@@ -223,11 +160,11 @@ def suspend(case: Case, command: SuspendMemory) -> Fact | Refusal:
     reasons = tuple(dict.fromkeys(command.reasons))
     if not 0 < len(reasons) <= MOST_REASONS or not all(map(is_name, reasons)):
         return Refusal(reason=Reason.INVALID_FIELD, field="reasons")
-    record = _present(case)
+    record = present(case)
     if isinstance(record, Refusal):
         return record
     return (
-        _steps(record, command.expected_version, Step.SUSPENDED)
+        steps(record, command.expected_version, Step.SUSPENDED)
         or still_running(record, case.now)
         or MemorySuspended(
             memory_id=record.memory_id,
@@ -248,10 +185,10 @@ def expire(case: Case, command: ExpireMemory) -> Fact | Refusal:
     objection = gate(case, Action.EXPIRE, command.tenant)
     if objection is not None:
         return objection
-    record = _present(case)
+    record = present(case)
     if isinstance(record, Refusal):
         return record
-    objection = _steps(record, command.expected_version, Step.EXPIRED)
+    objection = steps(record, command.expected_version, Step.EXPIRED)
     if objection is not None:
         return objection
     if command.expires_at != record.expires_at:
@@ -272,7 +209,7 @@ def forget(case: Case, command: ForgetMemory) -> Fact | Refusal:
     objection = (None if for_person else not_officer) or repeated(case, command.idempotency)
     if objection is not None:
         return objection
-    record = _present(case)
+    record = present(case)
     if isinstance(record, Refusal):
         return record
     objection = _theirs(record, command, for_person=for_person)
@@ -283,7 +220,7 @@ def forget(case: Case, command: ForgetMemory) -> Fact | Refusal:
         return Refusal(reason=Reason.ON_HOLD, current_version=record.version)
     return (
         within_limit(case)
-        or _steps(record, record.version, Step.FORGOTTEN)
+        or steps(record, record.version, Step.FORGOTTEN)
         or MemoryForgotten(
             memory_id=record.memory_id,
             version=record.version + 1,
@@ -302,31 +239,6 @@ def _theirs(record: MemoryState, command: ForgetMemory, *, for_person: bool) -> 
     if command.subject is None:
         return Refusal(reason=Reason.NOT_ALLOWED, field="subject")
     return None if record.user_visible else Refusal(reason=Reason.NOT_ALLOWED, field="export_delete_policy")
-
-
-def _present(case: Case) -> MemoryState | Refusal:
-    """The record the command names; one of a closed generation, or forgotten by itself, is gone for every command."""
-    record = case.known.memory
-    if record is None:
-        return Refusal(reason=Reason.NOT_FOUND, field="memory_id")
-    if case.known.memory_closed:
-        return Refusal(reason=Reason.SUBJECT_CLOSED)
-    if record.lifecycle is Lifecycle.FORGOTTEN:
-        return Refusal(reason=Reason.ERASED, current_version=record.version)
-    return record
-
-
-def _steps(record: MemoryState, expected: int, step: Step) -> Refusal | None:
-    """The record is at the version its caller saw (A20), and the table has the step."""
-    if record.version != expected:
-        return Refusal(reason=Reason.VERSION_CONFLICT, current_version=record.version)
-    return _wrong_state(record) if allowed(record, step) is None else None
-
-
-def _wrong_state(record: MemoryState) -> Refusal:
-    gone = record.lifecycle is Lifecycle.WITHDRAWN
-    reason = Reason.LINEAGE if gone else Reason.WRONG_STATE
-    return Refusal(reason=reason, field="lifecycle", current_version=record.version)
 
 
 def _may_write(case: Case, tenant: TenantId) -> bool:

@@ -187,6 +187,7 @@ def _quarantined(
         content_hash=digests.content_hash,
         claim_ref=_claim(case),
         supersedes=supersedes,
+        supersedes_version=0 if known.superseded is None else known.superseded.version,
         reasons=reasons,
         policy_influence=judging.influences(findings),
         reviewable_at=judging.reviewable_at(reasons, case.now, case.policy),

@@ -140,7 +140,8 @@ _REVIEWS: Final[Mapping[Step, Review]] = MappingProxyType(
 class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=1):
     """What decisions and the sweeper need to know of a record. No content; ``author`` is the principal that wrote it.
 
-    ``supersedes`` is what a quarantined correction would replace when promoted; None once it has. ``content_hash`` and
+    ``supersedes`` is what a quarantined correction would replace when promoted, at
+    ``supersedes_version`` (0: whichever); None once it has. ``content_hash`` and
     ``claim_ref`` are keyed: what contradicts what is told without opening anything. ``said_at``: when it was observed,
     or else decided. ``reviewable_at``: the end of its waiting period. ``sensitivity``: who may judge or replace it.
     ``owner``: whose its author was when it was written.
@@ -167,9 +168,11 @@ class MemoryState(Struct, frozen=True, kw_only=True, gc=False, array_like=True, 
     expires_at: Millis
     key_id: KeyId
     supersedes: MemoryId | None = None
+    supersedes_version: int = 0
     claim_ref: bytes | None = None
     content_hash: bytes = b""
     visibility: Visibility = Visibility.AGENT
+    surfaces: tuple[str, ...] = ()
     said_at: Millis = Millis(0)
     valid_from: Millis | None = None
     valid_until: Millis | None = None
@@ -304,6 +307,8 @@ def _born(state: MemoryState | None, header: EventHeader, fact: MemoryAccepted |
         expires_at=draft.expires_at,
         key_id=draft.key_id,
         supersedes=fact.supersedes if isinstance(fact, MemoryQuarantined) else None,
+        supersedes_version=fact.supersedes_version if isinstance(fact, MemoryQuarantined) else 0,
+        surfaces=draft.surfaces,
         claim_ref=fact.claim_ref,
         content_hash=fact.content_hash,
         visibility=draft.visibility,

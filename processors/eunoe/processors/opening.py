@@ -286,8 +286,10 @@ def _payload(command: RememberMemory | CorrectMemory, body: MemoryBody) -> bytes
 def _plain_payload(command: Command) -> bytes:
     """For commands without a body: ids, versions and codes, which no key has to hide."""
     match command:
+        case PromoteMemory(replaces=seen) if seen is not None:
+            named: tuple[str | int | None, ...] = (command.memory_id, seen.memory_id, seen.version)
         case PromoteMemory() | ConfirmMemory() | ResolveConflict():
-            named: tuple[str | int | None, ...] = (command.memory_id,)
+            named = (command.memory_id,)
         case SuspendMemory():
             named = (command.memory_id, *command.reasons)
         case ForgetMemory():

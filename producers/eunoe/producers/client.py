@@ -52,6 +52,7 @@ from eunoe.schemas.commands import (
     ResolveConflict,
     RestoreMemory,
     RetractMemory,
+    SeenRef,
     SuspendMemory,
     WithdrawForgetting,
 )
@@ -159,13 +160,23 @@ class MemoryProducer:
 
     # One record.
 
-    async def promote(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
+    async def promote(
+        self,
+        tenant: TenantId,
+        memory_id: MemoryId,
+        expected_version: int,
+        asked: Asked = ALONE,
+        *,
+        replaces: SeenRef | None = None,
+    ) -> Sent:
+        """``replaces``: a record that says otherwise, as it was seen, and gives way."""
         incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
         command = PromoteMemory(
             tenant=tenant,
             incarnation=incarnation,
             memory_id=memory_id,
             expected_version=expected_version,
+            replaces=replaces,
             idempotency=hashed,
         )
         return await self._send(command, asked)

@@ -2,6 +2,7 @@
 --
 -- review.wait     tenant, memory id, refs, claim, log time, reasons, alike, record   it waits for a person
 -- review.again    tenant, memory id, refs, claim, log time, reasons, version, record   it was in use, and waits again
+-- review.claimed  tenant, memory id, claim                                    it is active
 -- review.born     tenant, memory id, refs, claim, log time, rivals            it is active, and contradicts the rivals
 -- review.promote  tenant, memory id, version, log time, rivals                it waits no more, and contradicts the rivals
 -- review.version  tenant, memory id, version, confirmed (1 or 0)              something else happened to it
@@ -119,17 +120,31 @@ local function leave(prefix, tenant, memory, alike)
   if redis.call('ZREM', group, memory) == 1 and redis.call('EXISTS', group) == 1 then repeated(prefix, tenant, -1) end
 end
 
--- Takes a record out of the queue, and out of those that wait with its words.
-local function waited(prefix, tenant, memory, reasons, alike)
+-- What comes into use on a claim for which something waits is kept beside it, for whoever decides about what waits.
+local function meet(prefix, tenant, claim, memory)
+  if claim == '' or redis.call('EXISTS', named(prefix, 'waits', tenant, claim)) == 0 then return end
+  redis.call('SADD', named(prefix, 'met', tenant, claim), memory)
+end
+
+local function await(prefix, tenant, claim, memory)
+  if claim ~= '' then redis.call('SADD', named(prefix, 'waits', tenant, claim), memory) end
+end
+
+-- Takes a record out of the queue, and out of those that wait with its words or for its claim.
+local function waited(prefix, tenant, memory, reasons, claim, alike)
   dequeue(prefix, tenant, 'w:' .. memory, reasons)
   if alike and alike ~= '' then leave(prefix, tenant, memory, alike) end
+  if not claim or claim == '' then return end
+  local others = named(prefix, 'waits', tenant, claim)
+  redis.call('SREM', others, memory)
+  if redis.call('EXISTS', others) == 0 then redis.call('DEL', named(prefix, 'met', tenant, claim)) end
 end
 
 local function gone(prefix, tenant, memory)
   local record = named(prefix, 'r', tenant, memory)
-  local found = redis.call('HMGET', record, 'state', 'refs', 'reasons', 'alike')
+  local found = redis.call('HMGET', record, 'state', 'refs', 'reasons', 'claim', 'alike')
   if not found[1] then return end
-  if found[1] == 'w' or found[1] == 's' then waited(prefix, tenant, memory, found[3], found[4]) end
+  if found[1] == 'w' or found[1] == 's' then waited(prefix, tenant, memory, found[3], found[4], found[5]) end
   part(prefix, tenant, memory)
   each_ref(prefix, tenant, memory, found[2], 'SREM')
   redis.call('DEL', record)
@@ -156,17 +171,25 @@ operations['review.wait'] = function(prefix, tenant, memory, refs, claim, at, re
   redis.call('HSET', named(prefix, 'r', tenant, memory), 'state', 'w', 'refs', refs, 'claim', claim, 'version', 1,
     'reasons', reasons, 'alike', alike, 'record', record)
   if alike ~= '' then join(prefix, tenant, memory, at, alike) end
+  await(prefix, tenant, claim, memory)
   each_ref(prefix, tenant, memory, refs, 'SADD')
   enqueue(prefix, tenant, 'w:' .. memory, at, reasons)
 end
 
+-- It leaves whatever conflict it was part of; what it contradicted stays beside it.
 operations['review.again'] = function(prefix, tenant, memory, refs, claim, at, reasons, version, record)
+  local rivals = redis.call('HKEYS', named(prefix, 'rivals', tenant, memory))
+  gone(prefix, tenant, memory)
   if is_closed(prefix, tenant, refs) then return end
+  await(prefix, tenant, claim, memory)
+  for _, other in ipairs(rivals) do meet(prefix, tenant, claim, other) end
   redis.call('HSET', named(prefix, 'r', tenant, memory), 'state', 's', 'refs', refs, 'claim', claim, 'version', version,
     'reasons', reasons, 'record', record)
   each_ref(prefix, tenant, memory, refs, 'SADD')
   enqueue(prefix, tenant, 'w:' .. memory, at, reasons)
 end
+
+operations['review.claimed'] = function(prefix, tenant, memory, claim) meet(prefix, tenant, claim, memory) end
 
 operations['review.born'] = function(prefix, tenant, memory, refs, claim, at, rivals)
   if is_closed(prefix, tenant, refs) then return end
@@ -180,7 +203,8 @@ operations['review.promote'] = function(prefix, tenant, memory, version, at, riv
   local found = redis.call('HMGET', record, 'state', 'refs', 'reasons', 'claim', 'alike')
   if found[1] ~= 'w' and found[1] ~= 's' then return end
   local refs, claim = found[2], found[4]
-  waited(prefix, tenant, memory, found[3], found[5])
+  waited(prefix, tenant, memory, found[3], claim, found[5])
+  meet(prefix, tenant, claim, memory)
   redis.call('HDEL', record, 'reasons', 'record', 'confirmed', 'alike')
   redis.call('HSET', record, 'state', 'a', 'version', version)
   if rivals ~= '' then

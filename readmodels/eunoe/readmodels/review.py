@@ -8,6 +8,9 @@ Function call that moves the watermark. Under the partition's prefix:
                                  ``confirmed``, ``alike`` (`review_alike.alike_of`)
 ``rivals:<tenant>:<memory id>``  hash: the active record it contradicts -> since when (log time); both sides have it
 ``claim:<tenant>:<claim>``       set: the active records of the claim that contradict another
+``waits:<tenant>:<claim>``       set: the records of the claim that wait
+``met:<tenant>:<claim>``         set: what came into use on the claim while one of it waits, and what one
+                                 that was sent back contradicted; some may have ended since
 ``queue:<tenant>``               sorted set by log time: ``w:<memory id>`` and ``c:<claim>``
 ``of:<tenant>:<subject>:<g>``    set: kept records that are about this generation of a subject
 ``alike:<tenant>:<group>``       sorted set by log time: the records that wait with the same words
@@ -94,6 +97,9 @@ class ReviewNames(Struct, frozen=True):
 
     def claim(self, tenant: TenantId, claim: str) -> str:
         return self.prefix.key(f"claim:{tenant}:{claim}")
+
+    def met(self, tenant: TenantId, claim: str) -> str:
+        return self.prefix.key(f"met:{tenant}:{claim}")
 
     def alike(self, tenant: TenantId, group: str) -> str:
         return self.prefix.key(f"alike:{tenant}:{group}")
@@ -258,6 +264,8 @@ def _born(record: Positioned[Event], event: Event, fact: MemoryQuarantined | Mem
         reasons = " ".join(each.value for each in fact.reasons)
         return (("review.wait", *where, reasons, alike_of(fact), packed(event, fact)),)
     ended = (*_gone(tenant, _ids(fact.supersedes)), *_withdrawn(tenant, fact.withdrawn))
+    if fact.claim_ref is not None:
+        ended = (*ended, ("review.claimed", tenant, fact.draft.memory_id, fact.claim_ref.hex()))
     if fact.conflicts_with and fact.claim_ref is None:
         raise CannotApply(record.offset, "a record contradicts others and makes no claim")
     if not fact.conflicts_with and not (fact.about and fact.claim_ref):
@@ -266,12 +274,10 @@ def _born(record: Positioned[Event], event: Event, fact: MemoryQuarantined | Mem
 
 
 def _sent_back(event: Event, fact: MemorySuspended) -> Sequence[Operation]:
-    """It leaves whatever conflict it was part of."""
     tenant, at = event.header.tenant, str(event.header.said.decided_at)
     claim = "" if fact.claim_ref is None else fact.claim_ref.hex()
     where = (tenant, fact.memory_id, _refs_of(fact.subject, fact.generation, fact.about), claim, at)
-    again: Operation = ("review.again", *where, SUSPENDED, fact.version, sent_back(event, fact))
-    return (*_gone(tenant, [fact.memory_id]), again)
+    return (("review.again", *where, SUSPENDED, fact.version, sent_back(event, fact)),)
 
 
 def _refs(fact: MemoryQuarantined | MemoryAccepted) -> str:

@@ -29,6 +29,7 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     ``queued_at`` is log time. ``version`` is the one a decision has to name. ``about``: whom else it is about.
     ``conflicts_with``: what said otherwise when it came; ``supersedes``: what it would replace. ``alike``: others that
     wait with the same words, from other sources, oldest first; ``alike_total`` counts them all, itself included.
+    ``met``: what came into use on its claim since, some of it over by now; told of one item alone, never in a list.
     """
 
     memory_id: MemoryId
@@ -65,6 +66,7 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     policy_hash: str
     alike: tuple["Contested", ...] = ()
     alike_total: int = 1
+    met: tuple[MemoryId, ...] = ()
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +81,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 class Suspended(msgspec.Struct, frozen=True, kw_only=True, tag_field="item", tag=SUSPENDED):
     """A record that was in use until ``principal`` sent it back at ``queued_at`` (log time). Its text is in `recall`.
 
-    ``version``, ``about`` as in `Quarantined`; ``reasons`` are codes of whoever sent it back.
+    ``version``, ``about`` as in `Quarantined`, ``met`` too (and what it contradicted before); ``reasons`` are codes of
+    whoever sent it back.
     """
 
     memory_id: MemoryId
@@ -92,6 +95,7 @@ class Suspended(msgspec.Struct, frozen=True, kw_only=True, tag_field="item", tag
     generation: int
     about: tuple[SubjectRef, ...] = ()
     expires_at: Millis
+    met: tuple[MemoryId, ...] = ()
 
 
 class Contested(msgspec.Struct, frozen=True, kw_only=True):

@@ -146,9 +146,16 @@ class ReviewReader:
             if kept is None or kept.waiting is None or kept.waiting.item.expires_at <= self._clock():
                 return None
             groups = await self._groups(names, tenant, {kept.alike})
+            met = await self._met(names, tenant, kept.claim)
         group, total = groups.get(kept.alike, ({}, 1))
         item = beside(kept.waiting.item, {each: one[0] for each, one in group.items()}, total)
-        return msgspec.structs.replace(kept.waiting, item=item)
+        return msgspec.structs.replace(kept.waiting, item=msgspec.structs.replace(item, met=met))
+
+    async def _met(self, names: ReviewNames, tenant: TenantId, claim: str) -> tuple[MemoryId, ...]:
+        if not claim:
+            return ()
+        (held,) = await ask(self._redis, ("SMEMBERS", names.met(tenant, claim)))
+        return tuple(sorted(MemoryId(text(each)) for each in held))
 
     async def suspended(self, tenant: TenantId, memory_id: MemoryId) -> Suspended | None:
         """The record that was sent back; None where it does not wait (any more)."""
@@ -157,7 +164,10 @@ class ReviewReader:
             with answers("reading the review queue"):
                 await self._fresh(names)
                 kept = (await self._kept(names, tenant, [memory_id])).get(memory_id)
-            return None if kept is None else self._sent_back(kept)
+                again = None if kept is None else self._sent_back(kept)
+                if kept is None or again is None:
+                    return None
+                return msgspec.structs.replace(again, met=await self._met(names, tenant, kept.claim))
 
         return await self._read(tenant, reading)
 

@@ -97,6 +97,13 @@ class SourceRef(Struct, frozen=True, kw_only=True, gc=False):
     version: Version
 
 
+class SeenRef(Struct, frozen=True, kw_only=True, gc=False):
+    """A record at the version in which whoever decides about it saw it."""
+
+    memory_id: MemoryId
+    version: Version
+
+
 class Draft(Struct, frozen=True, kw_only=True, gc=False):
     """A record as its author proposes it: the clear fields and the sealed body.
 
@@ -169,12 +176,14 @@ class CorrectMemory(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PromoteMemory(Struct, frozen=True, kw_only=True, gc=False):
-    """A reviewer lets a quarantined record into use."""
+    """A reviewer lets a quarantined record into use. ``replaces``: what it takes the place of, as the reviewer saw it;
+    whatever else says otherwise stays, in conflict with it."""
 
     tenant: TenantId
     incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
+    replaces: SeenRef | None = None
     idempotency: bytes
 
 

@@ -251,7 +251,8 @@ class MemoryAccepted(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
-    """A new record that no reader sees until a person promotes it. ``supersedes`` names what it would replace then.
+    """A new record that no reader sees until a person promotes it. ``supersedes`` names what it would replace then,
+    ``supersedes_version`` the version in which its author saw that (0: unknown here).
 
     Nobody may promote it before ``reviewable_at``, the end of its waiting period. ``policy_influence``: it would
     change rules, permissions or routing. ``conflicts_with``: the active records that say otherwise; ``unnamed`` and
@@ -267,6 +268,7 @@ class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
     content_hash: bytes
     claim_ref: bytes | None = None
     supersedes: MemoryId | None = None
+    supersedes_version: Version = 0
     reasons: tuple[Reason, ...]
     policy_influence: bool = False
     reviewable_at: Millis = Millis(0)

@@ -129,10 +129,20 @@ async def test_what_waits_is_shown_with_all_that_a_decision_needs(people: Review
     assert "lasting change of memory, not about one tool call" in shown.notice
     assert await people.reviewer.review(str(old.memory_id), "acme") is None
 
-    done = await people.reviewer.promote(str(held.memory_id), tenant="acme", expected_version=1)
+    # What came into use since it came is shown too, and gives way where the approval names it as it was seen.
+    since = await people.writes("Prefers delivery at noon.", key="delivery")
+    shown = await people.reviewer.review(str(held.memory_id), "acme", after=since.token)
+    assert isinstance(shown, ShownQuarantined)
+    assert [each.memory_id for each in shown.compared] == [old.memory_id, since.memory_id]
+    named = {"memory_id": shown.compared[1].memory_id, "version": shown.compared[1].version}
+    wanted: dict[str, Any] = {"tenant": "acme", "expected_version": 1}
+    unseen = await people.reviewer.promote(str(held.memory_id), replaces={**named, "version": 7}, **wanted)
+    assert unseen.reason == "version_conflict"
+    done = await people.reviewer.promote(str(held.memory_id), replaces=named, **wanted)
     assert done.status is OutcomeStatus.DONE, done
+    assert (done.superseded, done.conflicts) == ((since.memory_id,), (old.memory_id,))
     page = await people.reviewer.reviews("acme", after=done.token)
-    assert ids(page) == []
+    assert [type(each) for each in page.items] == [Conflict], "with what was not named"
 
 
 async def test_a_correction_that_waits_is_compared_with_what_it_would_replace(people: Reviewers) -> None:

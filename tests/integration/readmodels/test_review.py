@@ -195,6 +195,27 @@ async def test_what_is_decided_waits_no_more_and_leaves_nothing(world: World, en
     assert await world.keys() == set()
 
 
+async def test_what_comes_into_use_on_its_claim_is_told_with_what_waits_and_leaves_nothing(world: World) -> None:
+    await world.happens(active("before"), waiting("one", claim_ref=b"c"), waiting("two", claim_ref=b"c"))
+    await world.happens(waiting("other", claim_ref=b"d"), waiting("none"))
+    await world.happens(active("since"), active("elsewhere", claim=b"e"), active("free", claim=None))
+    await world.happens(MemoryPromoted(memory_id=memory("two"), version=2, trust=Trust.VERIFIED))
+
+    async def met(name: str) -> tuple[MemoryId, ...]:
+        found = await world.reader.waiting(SAMPLE_TENANT, memory(name))
+        assert found is not None
+        return found.item.met
+
+    assert await met("one") == tuple(sorted((memory("since"), memory("two"))))
+    assert (await met("other"), await met("none")) == ((), ())
+    assert all(isinstance(each, Quarantined) and not each.met for each in (await world.page()).items)
+    for name in ("one", "other", "none"):
+        await world.happens(MemoryRejected(memory_id=memory(name), version=2, reason="no"))
+    assert await world.keys() == set()
+    await world.happens(waiting("again", claim_ref=b"c"))
+    assert await met("again") == ()
+
+
 async def test_a_confirmation_moves_the_version_that_a_decision_has_to_name(world: World) -> None:
     await world.happens(waiting("one"), MemoryConfirmed(memory_id=memory("one"), version=2))
     (item,) = (await world.page()).items
@@ -361,7 +382,8 @@ async def test_what_was_sent_back_waits_leaves_its_conflict_and_leaves_nothing_w
     (item,) = (await world.page()).items
     assert isinstance(item, Suspended)
     assert (item.memory_id, item.version, item.reasons) == (memory("b"), 2, ("policy.untrusted_source",))
-    assert await world.reader.suspended(SAMPLE_TENANT, memory("b")) == item
+    shown = await world.reader.suspended(SAMPLE_TENANT, memory("b"))
+    assert shown == structs.replace(item, met=(memory("a"),)), "what it contradicted is told with it"
     assert await world.reader.waiting(SAMPLE_TENANT, memory("b")) is None
     assert await world.listed(Wanted(reason="suspended")) == [memory("b")]
     assert await world.listed(Wanted(source=SourceKind.TOOL)) == []

@@ -31,6 +31,7 @@ from eunoe.schemas.commands import (
     ResolveConflict,
     RestoreMemory,
     RetractMemory,
+    SeenRef,
     SuspendMemory,
     WithdrawForgetting,
 )
@@ -246,8 +247,11 @@ def correct(draft: Draft, old: str, expected_version: int, *, idempotency: bytes
     )
 
 
-def promote(name: str, version: int = 1) -> PromoteMemory:
-    return PromoteMemory(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
+def promote(name: str, version: int = 1, replaces: tuple[str, int] | None = None) -> PromoteMemory:
+    seen = None if replaces is None else SeenRef(memory_id=memory(replaces[0]), version=replaces[1])
+    return PromoteMemory(
+        tenant=ACME, memory_id=memory(name), expected_version=version, replaces=seen, idempotency=once()
+    )
 
 
 def reject(name: str, version: int = 1, reason: str = "spam") -> RejectMemory:

@@ -9,16 +9,17 @@ from eunoe.domain.entries import ClaimState, claim_key
 from eunoe.schemas.events import (
     ConflictResolved,
     Fact,
+    Finding,
     MemoryAccepted,
     MemoryPromoted,
     MemoryQuarantined,
     Reason,
     SupersededRef,
 )
-from eunoe.schemas.ids import KeyId, LogId, MemoryId, Millis, Offset, Partition
+from eunoe.schemas.ids import KeyId, LogId, MemoryId, Millis, Offset, Partition, PrincipalName
 from eunoe.schemas.outcomes import outcome_of
 from eunoe.schemas.policy import ConflictRules
-from eunoe.schemas.values import ConflictPolicy, Lifecycle, Sensitivity, SourceKind, Visibility
+from eunoe.schemas.values import ConflictPolicy, Lifecycle, Sensitivity, SourceKind, Verdict, Visibility
 from unit.domain.samples import (
     ACME,
     AGENT,
@@ -28,6 +29,8 @@ from unit.domain.samples import (
     MONTH,
     NOW,
     POLICY,
+    REVIEWER,
+    confirm,
     correct,
     draft,
     expire,
@@ -37,6 +40,7 @@ from unit.domain.samples import (
     remember,
     resolve,
     retract,
+    suspend,
 )
 from unit.domain.scenario import Refused, Scenario, replayed
 
@@ -240,14 +244,156 @@ def test_an_answer_from_an_old_look_is_refused() -> None:
     told.when(resolve("evening", 1)).then(Refused(reason=Reason.VERSION_CONFLICT, current_version=2))
 
 
-def test_a_reviewer_who_lets_one_in_settles_the_contradiction() -> None:
+def test_an_answer_retires_nothing_of_which_a_reader_would_be_left_with_nothing() -> None:
+    told = claims()
+    wide: dict[str, Any] = {"purposes": ("sales", "support")}
+    told.say("wide", "after six", **wide)
+    told.say("narrow", "before nine", purposes=("support",))
+    told.unchecked = len(told.events)
+    told.when(resolve("narrow", 1)).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("wide")))
+    told.when(resolve("wide", 2)).then(
+        ConflictResolved(
+            memory_id=memory("wide"), version=3, superseded=(SupersededRef(memory_id=memory("narrow"), version=2),)
+        )
+    )
+    told = claims()
+    told.say("shared", "after six", visibility=Visibility.SHARED, agent="other-bot")
+    told.say("own", "before nine")
+    told.unchecked = len(told.events)
+    told.when(resolve("own", 1)).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("shared")))
+    told.given(resolve("shared", 2))
+    told = claims()
+    told.say("anywhere", "after six")
+    told.say("web", "before nine", surfaces=("web",))
+    told.unchecked = len(told.events)
+    told.when(resolve("web", 1)).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("anywhere")))
+
+
+def test_what_holds_no_more_contradicts_nobody_and_no_twin_of_it_is_a_duplicate() -> None:
+    told = claims()
+    told.say("once", "after six", valid_until=Millis(NOW + 1_000))
+    told.now = Millis(NOW + 2_000)
+    assert contested(told.say("now", "before nine")) == []
+    told = claims()
+    told.say("once", "after six", valid_until=Millis(NOW + 1_000))
+    assert contested(told.say("soon", "before nine", valid_from=Millis(NOW + 500))) == [memory("once")]
+
+
+def waiting(told: Claims, name: str, text: str, **over: Any) -> None:
+    """One that waits for a reason of its own, and would be worth as much as any when let in."""
+    found = (Finding(detector="rules", rule="odd", verdict=Verdict.QUARANTINE),)
+    command = remember(draft(name, told.key_id, source_kind=SourceKind.USER_EXPLICIT, **over))
+    told.ask(command, text=text, claim=WINDOW, findings=found)
+    assert told.record(memory(name)).lifecycle is Lifecycle.QUARANTINED
+
+
+def test_an_approval_retires_only_what_it_names_as_it_was_seen() -> None:
+    told = claims()
+    told.say("said", "before nine", source_kind=SourceKind.USER_EXPLICIT)
+    waiting(told, "letter", "after six")
+    told.say("since", "at noon", source_kind=SourceKind.USER_EXPLICIT)
+    told.unchecked = len(told.events)
+    told.when(
+        promote("letter", replaces=("said", 1)),
+        promote("letter", replaces=("nothing", 1)),
+        promote("letter", replaces=("letter", 1)),
+    ).then(
+        Refused(reason=Reason.VERSION_CONFLICT, field="replaces", memory_id=memory("said"), current_version=2),
+        Refused(reason=Reason.NO_CONFLICT, field="replaces", memory_id=memory("nothing")),
+        Refused(reason=Reason.NO_CONFLICT, field="replaces", memory_id=memory("letter")),
+    )
+    told.given(promote("letter", replaces=("said", 2)))
+    fact = told.events[-1].fact
+    assert isinstance(fact, MemoryPromoted)
+    assert fact.supersedes == SupersededRef(memory_id=memory("said"), version=3)
+    assert contested(fact) == [memory("since")]
+    told.given(resolve("since", told.record(memory("since")).version), by=REVIEWER, signed=True)
+
+
+def test_an_approval_that_names_nothing_settles_nothing_however_much_would_speak_for_it() -> None:
+    told = claims()
+    told.say("said", "before nine", source_kind=SourceKind.INFERRED)
+    waiting(told, "letter", "after six")
+    told.given(promote("letter"))
+    fact = told.events[-1].fact
+    assert isinstance(fact, MemoryPromoted)
+    assert (fact.supersedes, contested(fact)) == (None, [memory("said")])
+    # Nor does one that comes back into the conflict it was taken out of.
+    told.given(suspend("letter", 2))
+    told.given(promote("letter", 3))
+    fact = told.events[-1].fact
+    assert isinstance(fact, MemoryPromoted)
+    assert (fact.supersedes, contested(fact)) == (None, [memory("said")])
+
+
+def test_an_approval_leaves_no_reader_of_what_it_names_with_nothing() -> None:
+    told = claims()
+    told.say("wide", "before nine", purposes=("sales", "support"))
+    waiting(told, "narrow", "after six", purposes=("support",))
+    told.unchecked = len(told.events)
+    told.when(promote("narrow", replaces=("wide", 1))).then(
+        Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("wide"), current_version=1)
+    )
+    told.given(promote("narrow"))
+
+
+def test_a_correction_that_waits_replaces_what_its_author_saw_or_what_the_reviewer_says_they_saw() -> None:
+    told = claims()
+    told.say("said", "before nine", source_kind=SourceKind.INFERRED)
+    told.ask(
+        correct(draft("newer", told.key_id, source_kind=SourceKind.THIRD_PARTY), "said", 1),
+        text="after six",
+        claim=WINDOW,
+    )
+    told.given(confirm("said"))
+    told.when(
+        promote("newer"),
+        promote("newer", replaces=("said", 1)),
+        promote("newer", replaces=("other", 2)),
+    ).then(
+        Refused(reason=Reason.VERSION_CONFLICT, field="supersedes", memory_id=memory("said"), current_version=2),
+        Refused(reason=Reason.VERSION_CONFLICT, field="supersedes", memory_id=memory("said"), current_version=2),
+        Refused(reason=Reason.INVALID_FIELD, field="replaces"),
+    )
+    told.given(promote("newer", replaces=("said", 2)))
+    assert told.record(memory("said")).lifecycle is Lifecycle.SUPERSEDED
+
+
+def test_another_owner_s_side_of_an_open_conflict_is_not_corrected_past_a_reviewer() -> None:
+    told = claims()
+    told.say("evening", "after six")
+    told.say("morning", "before nine")
+    version = told.record(memory("evening")).version
+    other = replace(told.policy.principals[AGENT], name=PrincipalName("elsewhere"), owner="another team")
+    told.policy = replace(told.policy, principals={**told.policy.principals, PrincipalName("elsewhere"): other})
+    command = correct(draft("mine", told.key_id), "evening", version)
+    fact = told.ask(command, text="at noon", claim=WINDOW, by=PrincipalName("elsewhere"))
+    assert isinstance(fact, MemoryQuarantined), fact
+    assert Reason.CONFLICT_REVIEW in fact.reasons
+    own = told.ask(correct(draft("own", told.key_id), "evening", version), text="at one", claim=WINDOW)
+    assert isinstance(own, MemoryAccepted), "its owner may go on correcting it"
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [({"visibility": Visibility.SHARED}, "visibility"), ({"surfaces": ("web",)}, "surfaces")],
+)
+def test_a_correction_has_the_readers_of_what_it_replaces(changed: dict[str, Any], field: str) -> None:
+    told = claims()
+    told.say("said", "before nine")
+    told.unchecked = len(told.events)
+    told.when(correct(draft("newer", told.key_id, **changed), "said", 1), text="after six", claim=WINDOW).then(
+        Refused(reason=Reason.OTHER_SCOPE, field=field, memory_id=memory("said"))
+    )
+
+
+def test_a_reviewer_who_lets_one_in_is_not_taken_to_have_settled_the_contradiction() -> None:
     told = claims()
     told.say("said", "before nine")
     told.say("letter", "after six", source_kind=SourceKind.THIRD_PARTY)
     told.given(promote("letter"))
     fact = told.events[-1].fact
     assert isinstance(fact, MemoryPromoted)
-    # verified beats asserted, but only proposed loses to confirmed: both signals are told, so it stays a question
     assert contested(fact) == [memory("said")]
 
 
