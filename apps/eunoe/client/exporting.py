@@ -91,7 +91,7 @@ class Exporting:
         held.learn(await read_on(self.settings.brokers, self.installation, since))
         keys = await self.keyring.tenant(of)
         named = frozenset(each for each, body in bodies.items() if _named(keys, held.records[each].draft, body))
-        found = chosen(held, bodies, named, self.clock.now())
+        found = chosen(held, bodies, named, self.clock.now(), keys.incarnation)
         statements = statements_of(of, found.facts)
         statement = {
             "tenant": of,

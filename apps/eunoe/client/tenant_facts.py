@@ -52,8 +52,11 @@ class Chosen:
     left_out: Mapping[str, int]
 
 
-def chosen(held: Held, bodies: Mapping[MemoryId, MemoryBody], named: frozenset[MemoryId], now: Millis) -> Chosen:
-    """``bodies``: what could be opened; ``named``: records whose sealed names are those of their pseudonyms."""
+def chosen(
+    held: Held, bodies: Mapping[MemoryId, MemoryBody], named: frozenset[MemoryId], now: Millis, incarnation: int = 1
+) -> Chosen:
+    """``bodies``: what could be opened; ``named``: records whose sealed names are those of their pseudonyms.
+    ``incarnation``: of the tenant."""
     left: dict[MemoryId, str] = {}
     for memory_id, record in held.records.items():
         why = _stays(held, record, memory_id in bodies, memory_id in named, now)
@@ -65,7 +68,9 @@ def chosen(held: Held, bodies: Mapping[MemoryId, MemoryBody], named: frozenset[M
     }:
         left |= more
     out = frozenset(held.records) - frozenset(left)
-    return Chosen(tuple(_outgoing(held.facts, bodies, out)), len(out), dict(sorted(Counter(left.values()).items())))
+    return Chosen(
+        tuple(_outgoing(held.facts, bodies, out, incarnation)), len(out), dict(sorted(Counter(left.values()).items()))
+    )
 
 
 def _follow(
@@ -102,7 +107,7 @@ def _replaced(fact: Fact) -> Iterable[tuple[MemoryId, MemoryId]]:
 
 
 def _outgoing(
-    events: Iterable[Event], bodies: Mapping[MemoryId, MemoryBody], out: frozenset[MemoryId]
+    events: Iterable[Event], bodies: Mapping[MemoryId, MemoryBody], out: frozenset[MemoryId], incarnation: int
 ) -> Iterable[Outgoing]:
     """Versions are counted anew: one that only a record that stays had brought about is not there."""
     versions: Counter[MemoryId] = Counter()
@@ -117,11 +122,11 @@ def _outgoing(
             memory_id=memory_id,
             draft=fact.draft if isinstance(fact, _BEGIN) else None,
             body=bodies[memory_id] if begins else None,
-            restored=restored_of(event, versions[memory_id], out),
+            restored=restored_of(event, versions[memory_id], out, incarnation),
         )
 
 
-def restored_of(event: Event, version: int, out: frozenset[MemoryId]) -> Restored:
+def restored_of(event: Event, version: int, out: frozenset[MemoryId], incarnation: int = 1) -> Restored:
     """The fact without what belongs to this installation; of other records it names those that go ``out``."""
     fact, said = event.fact, event.header.said
     superseded = tuple(old for _, old in _replaced(fact) if old in out)
@@ -133,6 +138,7 @@ def restored_of(event: Event, version: int, out: frozenset[MemoryId]) -> Restore
     return Restored(
         what=type(fact).__name__,
         version=version,
+        incarnation=incarnation,
         trust=getattr(fact, "trust", None),
         confirmation=getattr(fact, "confirmation", None),
         superseded=superseded,

@@ -2,7 +2,8 @@
 
 What a signer that the policy trusts vouches for is restored as it was: same ids, versions, states, and who decided it
 when. Anything else is somebody's word: its record waits for a person, with the time of now, and says nothing of what
-became of it elsewhere. Erased here stays erased, whoever signed: a closed person, a forgotten record, forgotten words.
+became of it elsewhere. Erased here stays erased, whoever signed: a forgotten tenant, a closed person, a forgotten
+record, forgotten words.
 """
 
 from eunoe.domain import admission, judging, lineage, retention
@@ -29,6 +30,9 @@ def restore(case: Case, command: RestoreMemory) -> Fact | Refusal:
         objection = Refusal(reason=Reason.WRITES_OFF)
     if objection is not None:
         return objection
+    objection = _of_another_tenant(case, command)
+    if objection is not None:
+        return objection
     draft = command.draft
     if draft is None:
         return _erased(case) or repeated(case, command.idempotency) or changed(case, command)
@@ -40,6 +44,14 @@ def restore(case: Case, command: RestoreMemory) -> Fact | Refusal:
         or _fitting(case, command, draft)
         or (born(case, command.restored, draft) if case.opened.proven else _waiting(case, draft))
     )
+
+
+def _of_another_tenant(case: Case, command: RestoreMemory) -> Refusal | None:
+    """What was exported here of a tenant that had the name before is erased with that tenant."""
+    tenant = case.known.tenant
+    if case.opened.from_here and tenant is not None and command.restored.incarnation != tenant.incarnation:
+        return Refusal(reason=Reason.TENANT_FORGOTTEN, field="restored")
+    return None
 
 
 def origin_of(command: Command, opened: Opened, fact: Fact) -> Origin | None:

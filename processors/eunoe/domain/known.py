@@ -44,6 +44,7 @@ class Opened(Struct, frozen=True, kw_only=True, gc=False):
     sealed anew without what must not be kept, where a finding asks for that.
 
     ``proven``: an export's signer that the policy trusts signed just this restored fact, text and names included.
+    ``from_here``: it says that it was exported from this very log.
 
     ``fresh_key_id`` and ``fresh_root_key_id`` are for `IssueKey`: what was used of them is in the fact
     (``created`` for the key, the same root id for the root), and only then does the shell make the key.
@@ -59,6 +60,7 @@ class Opened(Struct, frozen=True, kw_only=True, gc=False):
     findings: tuple[Finding, ...] = ()
     redacted: Draft | None = None
     proven: bool = False
+    from_here: bool = False
     fresh_key_id: KeyId | None = None
     fresh_root_key_id: KeyId | None = None
 

@@ -155,6 +155,9 @@ class Opener:
             findings=findings,
             redacted=redacted,
             proven=proven,
+            from_here=isinstance(command, RestoreMemory)
+            and command.proof is not None
+            and command.proof.log_id == self.keyring.log_id,
             fresh_key_id=KeyId(new_id()) if issues else None,
             fresh_root_key_id=KeyId(new_id()) if issues else None,
         )

@@ -55,6 +55,11 @@ class Keyring:
         self._sealing: AgedCache[tuple[TenantId, Pseudonym, Bucket], DataCipher] = AgedCache(limits, clock)
         self._evictions = 0
 
+    @property
+    def log_id(self) -> LogId:
+        """Of the installation whose keys these are."""
+        return self._log_id
+
     # Synchronous: for hot loops, which await only on None.
 
     def cached_tenant(self, tenant: TenantId) -> TenantKeys | None:

@@ -19,11 +19,13 @@ class Restored(Struct, frozen=True, kw_only=True, gc=False):
 
     ``superseded`` gave way in the same moment, ``contested`` stayed; their versions follow from what is known here.
     ``supersedes`` and ``conflicts``: of a quarantined record. ``owner``: whose its author was.
+    ``incarnation``: of the tenant there, whose name may have been another tenant's before.
     ``at``, ``by`` and the rest: when it was decided there, who had asked for it, and under which policy.
     """
 
     what: str
     version: int = 1
+    incarnation: int = 1
     trust: Trust | None = None
     confirmation: Confirmation | None = None
     superseded: tuple[MemoryId, ...] = ()

@@ -100,6 +100,7 @@ class How(TypedDict, total=False):
     redacted: Draft
     text: str
     proven: bool
+    from_here: bool
 
 
 @dataclass(slots=True)
@@ -161,6 +162,7 @@ class Scenario:
             findings=how.get("findings", ()),
             redacted=how.get("redacted"),
             proven=how.get("proven", False),
+            from_here=how.get("from_here", False),
             fresh_key_id=KeyId(derived_id("key", str(self.asked))),
             fresh_root_key_id=KeyId(derived_id("root", str(self.asked))),
         )

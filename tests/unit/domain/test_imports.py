@@ -38,11 +38,13 @@ from unit.domain.samples import (
     draft,
     forget,
     forget_subject,
+    forget_tenant,
     hold,
     memory,
     once,
     promote,
     readmit,
+    readmit_tenant,
     remember,
 )
 from unit.domain.scenario import Refused, Scenario, replayed
@@ -240,6 +242,26 @@ def test_what_was_held_on_a_readmitted_person_before_stays_erased() -> None:
     scenario.when(replace(tea, draft=replace(tea.draft, generation=2)), proven=True).then(
         Refused(reason=Reason.ERASED, field="memory_id")
     )
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_what_was_exported_here_of_a_forgotten_tenant_is_refused_to_the_next_of_its_name(proven: bool) -> None:
+    scenario, _ = opened()
+    scenario.given(forget_tenant())
+    closed = begins("tea", KeyId("gone"))
+    scenario.when(closed, proven=proven, from_here=True).then(Refused(reason=Reason.TENANT_FORGOTTEN, field="tenant"))
+    scenario.given(readmit_tenant(), IssueKey(tenant=ACME))
+    scenario.given(IssueKey(tenant=ACME, incarnation=2, subject=ALICE, bucket=MONTH))
+    issued = scenario.events[-1].fact
+    assert isinstance(issued, KeyIssued)
+    key = issued.key_id
+    old, new = (replace(begins("tea", key, incarnation=each), incarnation=2) for each in (1, 2))
+    scenario.when(old, proven=proven, from_here=True).then(Refused(reason=Reason.TENANT_FORGOTTEN, field="restored"))
+    # The control: as it is brought in of this tenant, and of the first that had the name in another installation.
+    scenario.given(new, proven=True, from_here=True)
+    assert scenario.record(memory("tea")).lifecycle is Lifecycle.ACTIVE
+    scenario.given(replace(begins("rum", key), incarnation=2), proven=True)
+    assert scenario.record(memory("rum")).lifecycle is Lifecycle.ACTIVE
 
 
 def test_a_record_about_somebody_forgotten_is_erased() -> None:
