@@ -96,6 +96,29 @@ async def test_a_hold_ends_reads_defers_the_erasure_and_lets_it_run_when_it_lift
     assert await read(memory, lifted) == []
 
 
+async def test_a_hold_on_anybody_defers_the_end_of_the_tenant_and_ends_its_reads(
+    memory: Memory, officer: Memory
+) -> None:
+    await memory.remember("Prefers tea.", subject="anna", **WHERE)
+    kept = await memory.remember("Prefers milk.", subject="boris", **WHERE)
+    assert await read(memory, kept) == ["Prefers milk.", "Prefers tea."]
+    await officer.hold("anna", tenant="acme", review_at=datetime.now(UTC) + timedelta(days=90))
+    deferred = await officer.forget_tenant("acme")
+    assert (deferred.kind, deferred.refused) == ("TenantForgettingRequested", False)
+    with pytest.raises(ReadRefused, match="tenant_restricted"):
+        await read(memory, deferred)
+    assert (await memory.remember("Prefers rum.", subject="boris", **WHERE)).reason == "tenant_restricted"
+    lifted = await officer.lift_hold("anna", tenant="acme")
+    assert lifted.kind == "HoldLifted"
+
+    async def ended() -> bool:
+        return (await officer.forget_tenant("acme")).reason == "tenant_forgotten"
+
+    await until(ended, 20)
+    with pytest.raises(ReadRefused, match="tenant_forgotten"):
+        await read(memory, await officer.forget_tenant("acme"))
+
+
 async def test_two_people_and_a_grace_period_where_the_policy_says_so(
     memory: Memory, officer: Memory, settings: Settings, tmp_path: Path
 ) -> None:

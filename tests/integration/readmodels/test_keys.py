@@ -10,7 +10,7 @@ from eunoe.readmodels.key_source import RedisKeySource
 from eunoe.readmodels.keys import KeysModel
 from eunoe.readmodels.source import KeyDestroyed
 from eunoe.readmodels.subjects import SubjectsModel
-from eunoe.schemas.events import KeyIssued, SubjectForgotten, SubjectReadmitted
+from eunoe.schemas.events import KeyIssued, SubjectForgotten, SubjectReadmitted, TenantForgotten, TenantReadmitted
 from eunoe.schemas.ids import Bucket, CommandId, KeyId, LogId, TenantId
 from eunoe.schemas.keys import KeyRecord
 from eunoe.schemas.topics import Topic
@@ -98,6 +98,48 @@ async def test_a_tenant_is_as_its_highest_incarnation(log: Log) -> None:
     with pytest.raises(KeyClosed) as closed:
         await source(log).tenant(SAMPLE_TENANT)
     assert closed.value.scope == "tenant"
+
+
+async def test_a_forgotten_tenants_keys_are_closed_and_those_of_the_next_of_its_name_are_unknown_until_they_come(
+    log: Log,
+) -> None:
+    """Whether the tombstones came or not, and whether compaction has left anything of them or not."""
+    log_id, day = log.installation.log_id, Bucket("2027-05-04")
+    first = sample_key(log_id, KeyKind.TENANT, key_id=KeyId(sample_id("first")))
+    access = sample_key(log_id, KeyKind.ACCESS, key_id=KeyId(sample_id("day")), bucket=day)
+    await log.write_keys(first, access, data_key(log))
+    models = KeysModel(log.redis), SubjectsModel(log.redis)
+    await log.fold(*models)
+    keys = source(log)
+    assert await keys.tenant(SAMPLE_TENANT) is not None
+    await log.write(sample_event(TenantForgotten(incarnation=1, key_id=first.key_id)))
+    await log.fold(*models)
+    for asked in (
+        keys.tenant(SAMPLE_TENANT),
+        keys.key(SAMPLE_TENANT, data_key(log).key_id),
+        keys.subject(SAMPLE_TENANT, SAMPLE_SUBJECT),
+        keys.access_key(SAMPLE_TENANT, 1, day),
+        keys.key(SAMPLE_TENANT, KeyId(sample_id("compacted away"))),
+    ):
+        with pytest.raises(KeyClosed) as closed:
+            await asked
+        assert closed.value.scope == "tenant"
+    await log.write(sample_event(TenantReadmitted(incarnation=2)))
+    await log.fold(*models)
+    assert await keys.tenant(SAMPLE_TENANT) is None, "not known is not closed"
+    with pytest.raises(KeyClosed):
+        await keys.key(SAMPLE_TENANT, data_key(log).key_id)
+    second = sample_key(log_id, KeyKind.TENANT, key_id=KeyId(sample_id("second")), incarnation=2)
+    again = sample_key(log_id, KeyKind.ACCESS, key_id=KeyId(sample_id("day 2")), incarnation=2, bucket=day)
+    await log.write_keys(KeyDestroyed(first.key_id), KeyDestroyed(access.key_id), second)
+    await log.fold(*models)
+    found = await keys.tenant(SAMPLE_TENANT)
+    assert (None if found is None else found.key_id) == second.key_id
+    assert await keys.access_key(SAMPLE_TENANT, 2, day) is None, "the day has no key in this one yet"
+    await log.write_keys(again)
+    await log.fold(*models)
+    found = await keys.access_key(SAMPLE_TENANT, 2, day)
+    assert (None if found is None else found.key_id) == again.key_id
 
 
 async def test_a_record_of_another_log_or_of_an_unknown_kind_stops_the_partition(log: Log) -> None:

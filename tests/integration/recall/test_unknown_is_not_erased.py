@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
 
 from eunoe.crypto.errors import CryptoError, KeySourceUnavailable, KeyUnknown, WrongKek
 from eunoe.crypto.hierarchy import KekWrapper
@@ -49,6 +50,32 @@ async def test_the_projector_stops_and_writes_nothing(
     with pytest.raises(error):
         await world.write(SAMPLE_TENANT, [sample_event(sample_accepted(draft))])
     assert await held(world) == before
+
+
+@pytest.mark.parametrize("over", [0, 1])
+async def test_without_a_tenant_key_only_what_the_log_says_is_over_is_left_out(world: RecallWorld, over: int) -> None:
+    """As where a tenant was forgotten and readmitted, and nobody has written in the new one yet."""
+    draft = await world.draft("Delivery in the morning")
+    world.keyring.clear()
+    truncated_keys(world)
+    world.passed.over[SAMPLE_TENANT] = over
+    writing = world.write(SAMPLE_TENANT, [sample_event(sample_accepted(draft))])
+    if over:
+        await writing
+        assert [key async for key in world.redis.scan_iter(match=f"{world.prefix()}[dik]:*")] == []
+    else:
+        with pytest.raises(KeyStillUnknown):
+            await writing
+
+
+async def test_a_record_of_the_next_tenant_of_the_name_is_not_taken_for_one_of_the_last(world: RecallWorld) -> None:
+    """Its key is not seen yet, while that of the last one is still held open."""
+    draft = await world.draft("Delivery in the morning")
+    later = structs.replace(sample_accepted(draft), incarnation=2)
+    with pytest.raises(KeyStillUnknown):
+        await world.write(SAMPLE_TENANT, [sample_event(later)])
+    await world.write(SAMPLE_TENANT, [sample_event(sample_accepted(draft))])
+    assert (await world.reader.search(world.scope(), "delivery")).records, "the control"
 
 
 @pytest.mark.parametrize(("fault", "error"), FAULTS)

@@ -11,6 +11,7 @@ from eunoe.client.gate import ControlGate
 from eunoe.crypto.signatures import Ed25519Signer, HmacSecret, Secret
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.scope import ReadScope
+from eunoe.readmodels.tenants import TenantStanding
 from eunoe.runtime.control_state import ControlState
 from eunoe.runtime.principals import sample_development_policy
 from eunoe.schemas.control import Switch
@@ -68,6 +69,31 @@ def test_who_may_read_is_admitted_with_what_the_policy_allows() -> None:
 def test_each_refusal_has_its_code(refusing: ControlGate, reason: str) -> None:
     with pytest.raises(ReadRefused) as caught:
         refusing.admit(SCOPE)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("tenants", "standing", "reason"),
+    [
+        (None, TenantStanding(incarnation=3, closed=2), None),
+        ({"acme"}, TenantStanding(), None),
+        ({"acme"}, TenantStanding(incarnation=2, closed=1), "foreign_tenant"),
+        ({"acme#2"}, TenantStanding(incarnation=2, closed=1), None),
+        ({"acme#2"}, TenantStanding(), "foreign_tenant"),
+        (None, TenantStanding(closed=1), "tenant_forgotten"),
+        (None, TenantStanding(asked=True), "tenant_restricted"),
+    ],
+)
+def test_which_of_those_that_had_the_name_may_be_read(
+    tenants: set[str] | None, standing: TenantStanding, reason: str | None
+) -> None:
+    named = None if tenants is None else frozenset(TenantId(each) for each in tenants)
+    asked = gate(with_agent(tenants=named))
+    assert asked.admit(SCOPE), "whether one of them may be read is all that is known before its standing is"
+    if reason is None:
+        return asked.enter(ACME, standing)
+    with pytest.raises(ReadRefused) as caught:
+        asked.enter(ACME, standing)
     assert caught.value.reason == reason
 
 
