@@ -71,6 +71,12 @@ async def test_twenty_thousand_facts(stack: Endpoints) -> None:
     await rebuilt(stack, 20_000, RECALL)
 
 
+@pytest.mark.timeout(600)
+async def test_a_hundred_thousand_facts(stack: Endpoints) -> None:
+    """A tenth of what `make test-long` takes. Of `history`: most of the time of `recall` is Redis writing postings."""
+    await rebuilt(stack, 100_000, HISTORY)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("model", [HISTORY, RECALL])
