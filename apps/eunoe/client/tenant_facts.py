@@ -1,13 +1,16 @@
 """From the log to what leaves of it: which records are exported, and each of their facts in the form that is signed.
 
 Pure. A record goes out only if its text can be opened, its people can be named, it has not expired, and what replaced
-it goes out too: without that it would be in use again where it is brought in. What was built on one that stays, stays.
+it goes out too: without that it would be in use again where it is brought in. What was built on one that stays, stays;
+but a source that has expired is no longer named, where its people are named by what was built on it as well.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from eunoe.client.held import Held, HeldRecord
 from eunoe.domain.memory import touches
@@ -29,6 +32,7 @@ from eunoe.schemas.ids import MemoryId, Millis
 from eunoe.schemas.restored import Restored, RestoredFinding
 from eunoe.schemas.values import Lifecycle
 
+_EXPIRED: Final = "expired"
 _BEGIN: Final = (MemoryAccepted, MemoryQuarantined)
 _CHANGE: Final = (MemoryPromoted, MemoryRejected, MemoryConfirmed, MemoryRetracted, MemorySuspended, ConflictResolved)
 
@@ -58,13 +62,14 @@ def chosen(
     """``bodies``: what could be opened; ``named``: records whose sealed names are those of their pseudonyms.
     ``incarnation``: of the tenant."""
     left: dict[MemoryId, str] = {}
+    own = frozenset(each for each, record in held.records.items() if _names_all(record))
     for memory_id, record in held.records.items():
         why = _stays(held, record, memory_id in bodies, memory_id in named, now)
         if why is not None:
             left[memory_id] = why
     replaced = {old: new for event in held.facts for new, old in _replaced(event.fact)}
     while more := {
-        each: why for each, why in _follow(held, replaced, left) if each in held.records and each not in left
+        each: why for each, why in _follow(held, replaced, left, own) if each in held.records and each not in left
     }:
         left |= more
     out = frozenset(held.records) - frozenset(left)
@@ -74,20 +79,27 @@ def chosen(
 
 
 def _follow(
-    held: Held, replaced: Mapping[MemoryId, MemoryId], left: Collection[MemoryId]
+    held: Held, replaced: Mapping[MemoryId, MemoryId], left: Mapping[MemoryId, str], own: Collection[MemoryId]
 ) -> Iterable[tuple[MemoryId, str]]:
-    """What cannot go out without those that are ``left`` out, and why."""
+    """What cannot go out without those that are ``left`` out, and why. ``own``: those that need no source to say whom
+    they concern."""
     yield from ((old, "replaced_by_one_left_out") for old, new in replaced.items() if new in left)
     for memory_id, record in held.records.items():
-        if any(each.memory_id in left for each in record.draft.derived_from):
+        stays = [left[each.memory_id] for each in record.draft.derived_from if each.memory_id in left]
+        if any(why != _EXPIRED or memory_id not in own for why in stays):
             yield memory_id, "built_on_one_left_out"
+
+
+def _names_all(record: HeldRecord) -> bool:
+    """Whether its author named everybody whom it concerns: then they are known also where its sources are not."""
+    return {each.subject for each in record.whom} <= {record.draft.subject, *record.draft.about}
 
 
 def _stays(held: Held, record: HeldRecord, opened: bool, named: bool, now: Millis) -> str | None:
     if held.erased(record):
         return "forgotten"
     if record.state.lifecycle is Lifecycle.EXPIRED or record.draft.expires_at <= now:
-        return "expired"
+        return _EXPIRED
     if not opened:
         return "unreadable"
     return None if named else "people_not_named"
@@ -120,10 +132,16 @@ def _outgoing(
         begins = isinstance(fact, _BEGIN)
         yield Outgoing(
             memory_id=memory_id,
-            draft=fact.draft if isinstance(fact, _BEGIN) else None,
+            draft=_standing_on(fact.draft, out) if isinstance(fact, _BEGIN) else None,
             body=bodies[memory_id] if begins else None,
             restored=restored_of(event, versions[memory_id], out, incarnation),
         )
+
+
+def _standing_on(draft: Draft, out: frozenset[MemoryId]) -> Draft:
+    """Without the sources that do not go out."""
+    kept = tuple(each for each in draft.derived_from if each.memory_id in out)
+    return draft if kept == draft.derived_from else replace(draft, derived_from=kept)
 
 
 def restored_of(event: Event, version: int, out: frozenset[MemoryId], incarnation: int = 1) -> Restored:

@@ -81,7 +81,8 @@ class BackupTrial:
         self._check_keys(live, held, partition)
         opened = await unwrapped(self.live.log_id, held.keys, self.kek)
         facts = await self._check_facts(copy, partition)
-        bodies = await self._open_bodies(copy, partition, opened, live.keys)
+        lacking = frozenset(live.keys) - frozenset(held.keys)
+        bodies = await self._open_bodies(copy, partition, opened, lacking)
         return BackupTried(at=Millis(0), keys=len(opened), facts=facts, bodies=bodies)
 
     def _check_keys(self, live: LiveKeys, held: LiveKeys, partition: Partition) -> None:
@@ -109,8 +110,9 @@ class BackupTrial:
         copy: Installation,
         partition: Partition,
         opened: Mapping[KeyId, OpenedKey],
-        live: Mapping[KeyId, KeyRecord],
+        lacking: frozenset[KeyId],
     ) -> int:
+        """How many. ``lacking``: keys that live and are not in the backup."""
         done = missing = 0
         async for value in _values(self.restored, copy, partition, None):
             fact = EVENTS.decode(value).fact
@@ -124,7 +126,7 @@ class BackupTrial:
                 except CryptoError:
                     raise BackupUseless(f"partition {partition}: a body in it does not open with its key") from None
                 done += 1
-            elif draft.key_id in live:
+            elif draft.key_id in lacking:
                 missing += 1  # neither erased nor over: it was issued after the keys were copied
         if missing:
             why = f"{missing} bodies in it have a key that it lacks: memory-keys was copied before memory-lifecycle"

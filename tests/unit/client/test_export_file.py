@@ -33,6 +33,7 @@ from eunoe.schemas.events import (
     MemoryPromoted,
     MemoryRetracted,
     SubjectForgotten,
+    SubjectRef,
     SupersededRef,
     WithdrawnRef,
 )
@@ -232,6 +233,20 @@ def test_what_was_built_on_a_record_that_stays_stays_and_what_went_with_one_coun
     gone = tuple(WithdrawnRef(memory_id=IDS[each], version=2) for each in ("note", "sum"))
     forgotten = choice(*built_on, MemoryForgotten(memory_id=IDS["rum"], version=2, withdrawn=gone))
     assert forgotten.left_out == {"forgotten": 3}
+
+
+def test_what_was_built_on_one_that_has_expired_goes_out_without_it_if_it_names_everybody_itself() -> None:
+    """What it stands on besides stays named; whom only the expired one named, nobody could be told."""
+    over = (MemoryExpired(memory_id=IDS["old"], version=2),)
+    both = built("note", "old", "rum")
+    found = choice(born("old"), *over, both, built("sum", "note"))
+    assert found.left_out == {"expired": 1}
+    drafts = {each.memory_id: each.draft for each in found.facts if each.draft is not None}
+    assert [each.memory_id for each in drafts[IDS["note"]].derived_from] == [IDS["rum"]]
+    assert [each.memory_id for each in drafts[IDS["sum"]].derived_from] == [IDS["note"]]
+    other = SubjectRef(subject=Pseudonym("f" * 32), generation=1)
+    nameless = replace(both, about=(other,))
+    assert choice(born("old"), *over, nameless).left_out == {"expired": 1, "built_on_one_left_out": 1}
 
 
 def test_what_a_record_was_built_on_is_signed_with_it() -> None:
