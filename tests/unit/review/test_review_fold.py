@@ -59,7 +59,6 @@ async def folded(*facts: Fact) -> list[list[Operation]]:
     "fact",
     [
         sample_accepted(),
-        structs.replace(sample_accepted(), claim_ref=b"c"),
         structs.replace(sample_accepted(), about=(FRIEND,)),
         KeyIssued(incarnation=1, key_id=KeyId(sample_id("key")), created=True),
         CommandRejected(command="RememberMemory", reason=Reason.NOT_FOUND),
@@ -71,6 +70,11 @@ async def folded(*facts: Fact) -> list[list[Operation]]:
 )
 async def test_what_waits_for_nobody_costs_nothing(fact: Fact) -> None:
     assert await folded(fact) == [[]]
+
+
+async def test_a_record_on_a_claim_is_told_to_what_waits_for_it() -> None:
+    born = structs.replace(sample_accepted(), claim_ref=b"c")
+    assert await folded(born) == [[("review.claimed", SAMPLE_TENANT, MEMORY, "63")]]
 
 
 async def test_a_quarantined_record_is_queued_with_whom_it_is_about_once_each() -> None:
@@ -95,7 +99,11 @@ async def test_who_gives_way_goes_before_the_conflict_is_entered() -> None:
     gone = ("review.gone", SAMPLE_TENANT, OTHER)
     at = str(SAMPLE_TIME)
     assert await folded(born, promoted, resolved) == [
-        [gone, ("review.born", SAMPLE_TENANT, MEMORY, OWN, "63", at, f"{OTHER}:4")],
+        [
+            gone,
+            ("review.claimed", SAMPLE_TENANT, MEMORY, "63"),
+            ("review.born", SAMPLE_TENANT, MEMORY, OWN, "63", at, f"{OTHER}:4"),
+        ],
         [gone, ("review.promote", SAMPLE_TENANT, MEMORY, 2, at, f"{OTHER}:4")],
         [gone, ("review.upheld", SAMPLE_TENANT, MEMORY, 2)],
     ]
