@@ -23,7 +23,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from eunoe.runtime.settings import Settings
 from eunoe.worker.embedded import RunningServices, running_services
-from eunoe.worker.ending import closed_in_time, end_in_time
+from eunoe.worker.ending import closed_in_time, end_in_time, end_in_time_when_told
 from eunoe.worker.health import NOT_STARTED, readiness
 from eunoe.worker.prometheus import PrometheusMeter
 from eunoe.worker.roles import Accepted, Role
@@ -38,6 +38,12 @@ class _NoKafka(BootStrategy):
 class _App(faust.App):
     BootStrategy = _NoKafka
     producer_only = True
+
+
+class _Worker(Worker):
+    def install_signal_handlers(self) -> None:
+        super().install_signal_handlers()
+        end_in_time_when_told()
 
 
 class RoleServices(Service):
@@ -89,7 +95,7 @@ def make_worker(settings: Settings, roles: frozenset[Role], accepted: Accepted) 
     )
     services = RoleServices(settings, roles, accepted)
     _serve_pages(app, services)
-    worker = Worker(app, services, override_logging=False, redirect_stdouts=False, quiet=True)
+    worker = _Worker(app, services, override_logging=False, redirect_stdouts=False, quiet=True)
     worker.spinner = None
     return worker
 

@@ -8,6 +8,7 @@ the session time. So it is worth waiting for, and not for long.
 import asyncio
 import logging
 import os
+import signal
 import threading
 from collections.abc import Awaitable
 from typing import Final
@@ -43,6 +44,20 @@ def end_in_time(within: float = END_S) -> threading.Timer:
     timer.daemon = True
     timer.start()
     return timer
+
+
+def end_in_time_when_told(within: float = END_S) -> None:
+    """`end_in_time` from SIGTERM or SIGINT on, also where the event loop is blocked by then and hears of no signal.
+
+    To be called after the loop's own handlers are there: they go on hearing of it, for Python tells them by a
+    descriptor of its own.
+    """
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: _told(within))
+
+
+def _told(within: float) -> None:
+    end_in_time(within)
 
 
 def _abandon(within: float) -> None:

@@ -53,9 +53,43 @@ asyncio.run(main())
 """
 
 
-def test_a_blocked_event_loop_does_not_keep_a_process() -> None:
+_BLOCKED_BEFORE = """
+import asyncio, os, signal, threading, time
+from eunoe.worker.ending import end_in_time_when_told
+
+async def main():
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
+    end_in_time_when_told(0.3)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    time.sleep(60)  # when it is told, it hears of nothing
+
+asyncio.run(main())
+"""
+
+_HEARD = """
+import asyncio, os, signal
+from eunoe.worker.ending import end_in_time_when_told
+
+async def main():
+    told = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+    end_in_time_when_told(60)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.wait_for(told.wait(), 10)
+
+asyncio.run(main())
+"""
+
+
+def test_a_loop_that_is_not_blocked_hears_of_its_signal_all_the_same() -> None:
+    done = subprocess.run([sys.executable, "-c", _HEARD], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("program", [_BLOCKED, _BLOCKED_BEFORE])
+def test_a_blocked_event_loop_does_not_keep_a_process(program: str) -> None:
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", _BLOCKED], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == ABANDONED
     assert time.monotonic() - began < 20
     assert "Nothing is lost" in done.stderr
