@@ -98,13 +98,16 @@ async def test_a_policy_is_tried_before_it_is_applied(eunoe: Program, tmp_path: 
     said = ("--session-id", "call-17")
     told = await eunoe.json("remember", "Pays by invoice.", *WRITE, "--source", "tool", *said, *AGENT)
     await eunoe.json("remember", "Prefers tea.", *WRITE, *AGENT)
-    found = await eunoe.json("policy", "simulate", str(strict))
+    found = await eunoe.json("policy", "simulate", str(strict), *OFFICER)
     (change,) = found["changes"]
     assert (change["memory_id"], change["tenant"]) == (told["memory_id"], "acme")
     assert (change["then"]["outcome"], change["now"]["reasons"]) == ("accepted", ["untrusted_source"])
     assert (found["then"]["accepted"], found["now"]["accepted"], found["now"]["quarantined"]) == (2, 1, 1)
-    assert "Nothing was written." in await eunoe("policy", "simulate", str(strict), "--tenant", "acme")
-    later = await eunoe.json("policy", "simulate", str(strict), "--since", "2099-01-01T00:00:00Z")
+    assert "Nothing was written." in await eunoe("policy", "simulate", str(strict), "--tenant", "acme", *REVIEWER)
+    for who in ((*AGENT, "--tenant", "acme"), REVIEWER):
+        refused = await eunoe.json("policy", "simulate", str(strict), *who, code=1)
+        assert (refused["error"], "not_allowed" in refused["message"]) == ("ReadRefused", True)
+    later = await eunoe.json("policy", "simulate", str(strict), "--since", "2099-01-01T00:00:00Z", *OFFICER)
     assert (later["judged"], later["changes"]) == (0, [])
     decided = (await eunoe.json("decisions", "--tenant", "acme", *AGENT))["decisions"]
     assert [(each["memory_write_decision"], each["memory_persisted"], each["memory_class"]) for each in decided] == [

@@ -29,8 +29,9 @@ _SHOWN: Final = 50
 def simulate(call: Call, file: Path, since: "Millis | None", tenant: str | None) -> None:
     """What FILE would have decided over the logged commands: counts, and each decision that would differ.
 
-    It writes nothing. What was forgotten since is not opened, and counted apart. Needs the read models `keys` and
-    `subjects` up to date, and what `eunoe worker` needs to open records.
+    It writes nothing. What was forgotten since is not opened, and counted apart. Needs the right to operate on every
+    tenant, or with --tenant to operate on that one or review it, under the policy in force; the read models `keys` and
+    `subjects` up to date; and what `eunoe worker` needs to open records.
     """
     from eunoe.schemas.policy_file import read_policy
 
@@ -46,13 +47,15 @@ def simulate(call: Call, file: Path, since: "Millis | None", tenant: str | None)
 async def _simulate(call: Call, policy: "Policy", since: "Millis | None", tenant: str | None) -> "Simulation":
     from rich.progress import Progress, TextColumn
 
+    from eunoe.client.simulating import may_simulate
     from eunoe.schemas.ids import TenantId
     from eunoe.worker.simulation import opened_simulator
 
     column = TextColumn("{task.description} {task.completed}")
     with Progress(column, console=call.aside, disable=not call.aside.is_terminal) as bar:
         task = bar.add_task("commands", total=None)
-        async with opened_simulator(call.settings(), policy, None if tenant is None else TenantId(tenant)) as simulator:
+        of = None if tenant is None else TenantId(tenant)
+        async with opened_simulator(call.settings(), policy, may_simulate, of) as simulator:
             return await simulator.run(since, lambda steps: bar.advance(task, steps))
 
 

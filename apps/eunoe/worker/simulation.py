@@ -10,7 +10,7 @@ That nothing is written follows from what this module is given: consumers withou
 Redis, as every holder does: a rotation waits for it.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -23,9 +23,10 @@ from eunoe.domain.ledger_tenants import take
 from eunoe.processors.errors import KeysLagBehind
 from eunoe.processors.receiving import Receiver
 from eunoe.readmodels.key_source import RedisKeySource
+from eunoe.readmodels.tenants import TenantsReader
 from eunoe.runtime.brokers import Bootstrap, connecting
 from eunoe.runtime.clock import SystemClock
-from eunoe.runtime.control import following_control
+from eunoe.runtime.control import ControlFollower, following_control
 from eunoe.runtime.deadline import within
 from eunoe.runtime.errors import WorldFault
 from eunoe.runtime.holding import holding
@@ -133,11 +134,16 @@ class Simulator:
         return past
 
 
+Admit = Callable[[ControlFollower, Settings, TenantsReader, TenantId | None], Awaitable[None]]
+"""Raises where the caller may not try a policy on this tenant's commands, or None: on everybody's."""
+
+
 @asynccontextmanager
 async def opened_simulator(
-    settings: Settings, policy: Policy, tenant: TenantId | None = None
+    settings: Settings, policy: Policy, admit: Admit, tenant: TenantId | None = None
 ) -> AsyncIterator[Simulator]:
-    """Raises what `read_installation`, `connect`, `check_redis`, `kek_of`, `following_control` and `holding` raise."""
+    """For whom ``admit`` lets. Raises what that, `read_installation`, `connect`, `check_redis`, `kek_of`,
+    `following_control` and `holding` raise."""
     kek, clock = kek_of(settings), SystemClock()
     async with AsyncExitStack() as closing:
         installation = await read_installation(settings.brokers, settings.topics)
@@ -146,6 +152,7 @@ async def opened_simulator(
         await check_redis(redis, installation)
         with_control = following_control(settings.brokers, installation, settings.control_signers)
         control = await closing.enter_async_context(with_control)
+        await admit(control, settings, TenantsReader(redis, installation), tenant)
         who = user_of(settings.redis)
         await closing.enter_async_context(holding("simulate", kek, control, redis, who, installation))
         ends = AIOKafkaConsumer(

@@ -9,6 +9,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.client.memory import Memory
+from eunoe.client.simulating import may_simulate
 from eunoe.client.switching import SwitchSubject, set_switch
 from eunoe.runtime.control import following_control
 from eunoe.runtime.settings import Settings
@@ -90,7 +91,8 @@ async def policy_text(settings: Settings, memory: Memory) -> str:
 
 async def simulated(settings: Settings, text: str, since: int | None = None, tenant: str | None = None) -> Simulation:
     policy = read_policy(text.encode())
-    async with opened_simulator(settings, policy, None if tenant is None else TenantId(tenant)) as simulator:
+    officer, of = as_(settings, "dev-officer"), None if tenant is None else TenantId(tenant)
+    async with opened_simulator(officer, policy, may_simulate, of) as simulator:
         return await simulator.run(None if since is None else Millis(since))
 
 

@@ -2,18 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from eunoe.client.gate import ControlGate
+from eunoe.client.simulating import may_simulate
+from eunoe.crypto.secrets import secret_line
+from eunoe.crypto.signatures import Algorithm as SecretAlgorithm
 from eunoe.crypto.signatures import Ed25519Signer, HmacSecret, Secret
 from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.readmodels.recall.scope import ReadScope
 from eunoe.readmodels.tenants import TenantStanding
 from eunoe.runtime.control_state import ControlState
 from eunoe.runtime.principals import sample_development_policy
+from eunoe.runtime.settings import Settings
 from eunoe.schemas.control import Switch
 from eunoe.schemas.ids import AgentId, Offset, PrincipalName, SecretId, TenantId
 from eunoe.schemas.policy import Policy, PrincipalRule
@@ -144,3 +149,41 @@ def test_a_record_is_shown_for_a_purpose_as_far_as_the_policy_protects_it() -> N
     assert not gate(replace(POLICY, purposes={})).allows(ACME, rule, "support", Sensitivity.PUBLIC)
     narrow = replace(rule, max_sensitivity=Sensitivity.INTERNAL)
     assert not gate().allows(ACME, narrow, "support", Sensitivity.PERSONAL)
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """All stand as they were made."""
+
+    async def standing(self, tenant: TenantId) -> TenantStanding:
+        return TenantStanding()
+
+
+@pytest.mark.parametrize(
+    ("actions", "tenants", "every", "one"),
+    [
+        ({Action.OPERATE}, None, True, True),
+        ({Action.REVIEW}, None, False, True),
+        ({Action.OPERATE}, frozenset({ACME}), False, True),
+        ({Action.REVIEW}, frozenset({ACME}), False, True),
+        ({Action.OPERATE, Action.REVIEW}, frozenset({TenantId("other")}), False, False),
+        ({Action.READ, Action.WRITE}, None, False, False),
+    ],
+)
+async def test_a_policy_is_tried_on_the_log_by_who_may_see_what_was_decided(
+    tmp_path: Path, actions: set[Action], tenants: frozenset[TenantId] | None, every: bool, one: bool
+) -> None:
+    secret = tmp_path / "dev-agent.secret"
+    secret.write_text(secret_line(SecretAlgorithm.HMAC_SHA256, SECRET.secret_id, b"a" * 32) + "\n")
+    secret.chmod(0o600)
+    settings = Settings(principal=AGENT, secret_file=secret)
+    control = Standing(ControlState(policy=with_agent(actions=frozenset(actions), tenants=tenants)))
+
+    async def may(tenant: TenantId | None) -> bool:
+        try:
+            await may_simulate(control, settings, Tenants(), tenant)  # type: ignore[arg-type]  # all that is asked
+        except ReadRefused:
+            return False
+        return True
+
+    assert (await may(None), await may(ACME)) == (every, one)
