@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from eunoe.client.asking import well_asked
 from eunoe.client.gate import NOT_ALLOWED, ControlGate, entered
 from eunoe.client.held import read_log
 from eunoe.client.history_scope import named_scope, sees_all
@@ -43,6 +44,7 @@ class Looking:
     def _gate(self) -> ControlGate:
         return self.reading.gate
 
+    @well_asked
     async def inspect(
         self,
         *,
@@ -110,6 +112,7 @@ class Looking:
         purposes = record.purposes if purpose is None else (purpose,)
         return any(self._gate.allows(tenant, rule, each, record.sensitivity) for each in purposes)
 
+    @well_asked
     async def holds(self, tenant: str) -> Sequence[tuple[SubjectRef, Millis]]:
         """Who is under a legal hold, with its review date, the earliest first. Raises `ReadRefused`."""
         of = TenantId(tenant)
@@ -119,6 +122,7 @@ class Looking:
         await self._entered(of)
         return await SubjectsReader(self.reading.reader.redis, self.installation).holds(of)
 
+    @well_asked
     async def decisions(
         self,
         tenant: str,
@@ -159,6 +163,7 @@ class Looking:
         except KeyUnknown:
             return _NO_KEYS
 
+    @well_asked
     async def traces(
         self,
         tenant: str,

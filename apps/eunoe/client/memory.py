@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from eunoe.client.asking import check_kinds
 from eunoe.client.dead_letters import Letter, letters_of
 from eunoe.client.exporting import Exporting, TenantExport
 from eunoe.client.gate import ControlGate
@@ -314,6 +315,7 @@ class Memory:
 
         What is the caller's fault is still raised: an unknown purpose is no reason to go on without memory.
         """
+        check_kinds({"timeout": timeout, **scope})
         fallback = self.reading.gate.fallback(scope.get("purpose"))
         return await or_no_memory(self.reading.search(query, timeout=timeout, **scope), fallback, timeout)
 

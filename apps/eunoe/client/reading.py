@@ -8,6 +8,7 @@ from typing import Final, Required, TypedDict, TypeVar, Unpack
 
 from redis.asyncio import Redis
 
+from eunoe.client.asking import check_kinds, well_asked
 from eunoe.client.gate import ControlGate, entered
 from eunoe.client.history_scope import end_of, is_readable, named_scope, sees_all, until
 from eunoe.client.room import Room
@@ -66,15 +67,8 @@ def scope_of(principal: PrincipalName, **fields: Unpack[ScopeFields]) -> ReadSco
     for required in ("tenant", "agent", "purpose"):
         if not isinstance(fields.get(required), str):
             raise BadScope(required, "must be given, as a text")
-    for optional in ("subject", "surface"):
-        if not isinstance(fields.get(optional), str | None):
-            raise BadScope(optional, "must be a text")
-    age = fields.get("max_age")
-    if isinstance(age, bool) or not isinstance(age, int | None):
-        raise BadScope("max_age", "must be a whole number of milliseconds")
+    check_kinds(fields)
     classes, highest = fields.get("classes"), fields.get("max_sensitivity")
-    if isinstance(classes, str):
-        raise BadScope("classes", "must be a collection of classes, not one")
     return ReadScope(
         tenant=TenantId(fields["tenant"]),
         agent=AgentId(fields["agent"]),
@@ -85,14 +79,9 @@ def scope_of(principal: PrincipalName, **fields: Unpack[ScopeFields]) -> ReadSco
         classes=None if classes is None else frozenset(_member("classes", MemoryClass, each) for each in classes),
         trust_min=_member("trust_min", Trust, fields.get("trust_min", Trust.UNTRUSTED)),
         max_sensitivity=None if highest is None else _member("max_sensitivity", Sensitivity, highest),
-        max_age=age,
+        max_age=fields.get("max_age"),
         require_provenance=fields.get("require_provenance", False),
     )
-
-
-def _is_text(query: object) -> None:
-    if not isinstance(query, str):
-        raise BadScope("query", "must be a text")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,6 +97,7 @@ class Reading:
     room: Room
     meter: Meter = field(default=SILENT)
 
+    @well_asked
     async def search(  # what, how much, as of when, and where
         self,
         query: str,
@@ -127,7 +117,6 @@ class Reading:
         ``generation``: of `recall`, instead of the one that serves; with ``as_of``, how it was then.
         ``trace_id`` (a fresh one by default) and ``session_id`` are names; both stand in the trace and the result.
         """
-        _is_text(query)
         named("trace_id", trace_id)
         named("session_id", session_id)
         started = time.perf_counter()
@@ -150,6 +139,7 @@ class Reading:
             session_id=session_id,
         )
 
+    @well_asked
     async def why(
         self,
         memory_id: str,
@@ -167,7 +157,6 @@ class Reading:
         Of a record that this scope could read while it was in use, ``because`` says how it ended: ``superseded``,
         ``retracted`` or ``expired``.
         """
-        _is_text(query)
         scope = scope_of(self.principal, **fields)
         with self.room.taken():
             found = await self.reader.why(
@@ -197,6 +186,7 @@ class Reading:
         )
         return found
 
+    @well_asked
     async def history(
         self,
         tenant: str,
