@@ -172,3 +172,26 @@ def test_any_text_finds_itself_or_has_no_word(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=100))
 def test_case_changes_nothing_once_folded(text: str) -> None:
     assert ANALYSER.document(text.casefold()) == ANALYSER.document(text.casefold().casefold())
+
+
+@pytest.mark.parametrize(
+    ("seen", "with_more"),
+    [
+        ("box", "box\u202e"),
+        ("box", "\ufeffbox"),
+        ("box", "b\u00adox"),
+        ("box", "bo\u200bx"),
+        ("box", "\u2066box\u2069"),
+        ("box", "b\u034fo\ufe0fx\U000e0041"),
+        ("שלום", "שלום\u200f"),
+        ("می\u200cخواهم", "میخواهم"),
+    ],
+)
+def test_what_nobody_sees_makes_no_other_word(seen: str, with_more: str) -> None:
+    for statement, query in ((seen, with_more), (with_more, seen), (with_more, with_more)):
+        assert found(f"the {statement} there", query), (statement, query)
+    assert not found(f"the {with_more} there", "crate"), "the control"
+
+
+def test_only_what_nobody_sees_is_no_word() -> None:
+    assert ANALYSER.query("\u200f\u200b\ufeff").unusable is Unusable.NO_WORDS

@@ -29,7 +29,7 @@ Term = NewType("Term", str)
 WORD: Final = "w:"
 PART: Final = "p:"
 DATE: Final = "d:"
-_RULES: Final = "1"
+_RULES: Final = "2"
 """Raised with any change in the rules or lists of the `analyse*` modules."""
 _PAIRED: Final = (Script.HAN_OR_KANA, Script.HANGUL)
 
