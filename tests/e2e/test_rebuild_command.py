@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from eunoe.schemas.topics import TopicNames
-from eunoe.testing.platform import Platform, install, workers
+from eunoe.testing.platform import Platform, WorkerProcess, install, workers
 
 LINES: Final = 600
 KILLS: Final = 10
@@ -61,6 +62,15 @@ def written(folder: Path) -> Path:
     return file
 
 
+def started(*running: WorkerProcess) -> None:
+    """All of them are ready: nobody else counts the time that a start takes on a busy machine."""
+    deadline = time.monotonic() + _SECONDS
+    for each in running:
+        while not each.answers("readyz"):
+            assert time.monotonic() < deadline, each.problems()
+            time.sleep(0.1)
+
+
 def digests(rows: Sequence[Mapping[str, Any]], role: str) -> Mapping[int, tuple[int, str]]:
     return {each["partition"]: (each["items"], each["digest"]) for each in rows if each["role"] == role}
 
@@ -79,7 +89,8 @@ def killed_after(platform: Platform, seconds: float, *arguments: str) -> bool:
 
 def test_killed_anywhere_it_goes_on_and_ends_with_the_same_digest(platform: Platform) -> None:
     chance = random.Random(SEED)
-    with workers(platform, 1, "project,attest"), workers(platform, 1, "decide,shred"):
+    with workers(platform, 1, "project,attest") as some, workers(platform, 1, "decide,shred") as others:
+        started(*some, *others)
         ingested = done(platform, "ingest", str(written(platform.directory)))
         assert ingested["accepted"] == LINES
         done(platform, "forget", "--tenant", "acme", "--subject", "customer-3", "--until", "logical")
