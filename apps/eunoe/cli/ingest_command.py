@@ -51,6 +51,7 @@ def ingest(call: Call, file: Path, no_wait: bool, timeout: float, **scope: Any) 
 def _seeds(file: Path, scope: dict[str, Any]) -> tuple[bytes, ...] | None:
     """The lines that a start-up file stands for; None for a file that holds lines itself."""
     from eunoe.client.seed_file import SeedScope, is_seed_file, seed_lines
+    from eunoe.client.seed_keys import BadSeedKeys
 
     if not is_seed_file(file):
         if scope:
@@ -61,6 +62,8 @@ def _seeds(file: Path, scope: dict[str, Any]) -> tuple[bytes, ...] | None:
             raise click.UsageError(f"a start-up file needs --{option.removesuffix('s')}")
     try:
         lines = seed_lines(file.read_bytes(), SeedScope(**scope))
+    except BadSeedKeys as refused:
+        raise BadSeedFile("\n".join(f"{file}:{line}: {said}" for line, said in refused.problems)) from None
     except (TypeError, ValueError) as refused:
         raise BadSeedFile(str(refused)) from None
     if not lines:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import msgspec
 import yaml
 
+from eunoe.client.seed_keys import BadSeedKeys, check_keys
 from eunoe.schemas.contract.records import UNKNOWN, MemoryRecord, source_kind
 from eunoe.schemas.contract.seeds import seed_records
 from eunoe.schemas.ids import MemoryId, derived_id
@@ -44,9 +45,12 @@ def is_seed_file(file: Path) -> bool:
 
 
 def read_seeds(raw: bytes) -> tuple[MemoryRecord, ...]:
-    """The records. Raises `NotYaml`, or TypeError and ValueError in the words of the contract."""
+    """The records. Raises `NotYaml`, `BadSeedKeys`, or TypeError and ValueError in the words of the contract."""
     try:
+        check_keys(raw)
         config = yaml.safe_load(raw)
+    except BadSeedKeys:
+        raise
     except yaml.YAMLError as error:
         raise NotYaml(f"Memory store config is not YAML{_place(error)}") from None
     except (RecursionError, ValueError):

@@ -8,6 +8,7 @@ import yaml
 
 from eunoe.client.lines import RememberLine, parse_line
 from eunoe.client.seed_file import NotYaml, SeedScope, is_seed_file, read_seeds, seed_lines
+from eunoe.client.seed_keys import BadSeedKeys
 from eunoe.schemas.ids import is_uuid
 from eunoe.schemas.values import MemoryClass, SourceKind, Visibility
 
@@ -145,3 +146,29 @@ def test_a_wrong_record_is_refused_in_the_words_of_the_contract_and_with_it_the_
     with pytest.raises(ValueError, match=r"^Memory record is not Unicode text$"):
         seed_lines(good.replace("Somebody said so.", '"\\ud800"').encode(), SCOPE)
     assert len(seed_lines(FILE, SCOPE)) == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ("confidence: 0.95", "confidense: 0.95", 8, "'confidense' is no field of a record; known: confidence, content"),
+        ("confidence: 0.95", "confidence: 0.95\n      confidence: 0.1", 9, "'confidence' is there twice"),
+        ("memory:\n", "memory:\n  seed_records: []\n", 3, "'seed_records' is there twice"),
+        ("confidence: 0.95", f"{CANARY} said so: 1", 8, "a key is no field"),
+        ("confidence: 0.95", "<<: {confidense: 1}", 8, "'confidense' is no field"),
+    ],
+)
+def test_a_key_that_is_there_twice_or_that_no_record_has_is_refused_with_its_line(
+    old: str, new: str, line: int, told: str
+) -> None:
+    with pytest.raises(BadSeedKeys) as caught:
+        read_seeds(FILE.replace(old.encode(), new.encode(), 1))
+    assert str(caught.value).startswith(f"Memory store config line {line}: {told}")
+    assert CANARY not in str(caught.value)
+
+
+def test_an_alias_that_leads_back_and_a_merge_of_fields_are_read() -> None:
+    merged = FILE.replace(b"confidence: 0.95", b"<<: {confidence: 0.9, revision: 3}")
+    assert (read_seeds(merged)[0].confidence, read_seeds(merged)[0].revision) == (0.9, 3)
+    with pytest.raises((NotYaml, TypeError, ValueError)):
+        read_seeds(b"memory: &m\n  seed_records:\n    - *m\n")
