@@ -65,6 +65,9 @@ _LISTING: Final = "(-@all +sadd %W~eunoe:*:{p*}:holders:g*:users)"
 """A selector of its own: added to, and no more, also by who may write other keys."""
 _WRITER: Final = "+@write -@dangerous -function|delete -function|flush -function|restore +fcall +function|load +info"
 _MORE: Final = {
+    # What a forgotten tenant had is found by walking the names of all keys, and those alone.
+    Agent.DECIDER: "+scan",
+    Agent.PROJECTOR: "+scan",
     Agent.OPERATOR: "+scan +config|get +memory|usage",
     Agent.ATTESTER: "+config|get +bgrewriteaof +bgsave",  # Redis's own files are written anew before a receipt says so
 }

@@ -35,6 +35,7 @@ from eunoe.operations.lag import measuring_lag
 from eunoe.operations.permissions import WRITES, Act, Agent, Kind, grants, principal_of
 from eunoe.operations.rebuilding import Wishes, rebuilding
 from eunoe.operations.store_permissions import rules
+from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.runtime.brokers import SaslMechanism, SecurityProtocol, connecting
 from eunoe.runtime.clock import SystemClock
 from eunoe.runtime.errors import LoginRefused
@@ -325,6 +326,8 @@ async def test_a_whole_installation_works_with_a_user_for_each_role(
             assert await meter.measure()
         async with within(60, "rebuilding a read model"):
             await rebuilt(as_agent(settings, address, Agent.OPERATOR))
+        async with within(30, "forgetting a tenant"):
+            await tenant_forgotten(as_agent(settings, address, Agent.OFFICER))
         assert await redis_users.refused() == [], "what the work needs, the users may"
         async with within(30, "asking Redis"):
             await only_what_is_theirs(installation, lambda agent: as_agent(settings, address, agent).redis)
@@ -357,7 +360,15 @@ async def forgotten(settings: Settings) -> None:
         found = await receipts_until(
             settings, officer.installation, TenantId("acme"), [asked.command_id], Stage.COMPACTED, 60.0
         )
-    assert Stage.COMPACTED.value in [json.loads(each.body)["stage"] for each in found]
+        assert Stage.COMPACTED.value in [json.loads(each.body)["stage"] for each in found]
+
+
+async def tenant_forgotten(settings: Settings) -> None:
+    """What the decider and the projectors have of it is looked for, and removed."""
+    async with Memory.connect(settings, principal="dev-officer") as officer:
+        ended = await officer.forget_tenant("acme")
+        with pytest.raises(ReadRefused, match="tenant_forgotten"):
+            await officer.search("delivery", **ASKED, after=ended.token)
 
 
 async def rebuilt(settings: Settings) -> None:
