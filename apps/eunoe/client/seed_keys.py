@@ -8,10 +8,10 @@ from typing import Final
 
 import yaml
 
-from eunoe.schemas.contract.records import MemoryRecord
-
-KNOWN: Final = frozenset(MemoryRecord.__dataclass_fields__)
-"""Of a record."""
+KNOWN: Final = frozenset(
+    ("memory_id", "tenant_id", "memory_class", "kind", "content", "source", "confidence", "provenance", "revision")
+) | {"derived_from"}
+"""Of a record: what `eunoe.schemas.contract.seeds` reads."""
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")
 """A key is quoted if it looks like one: where an indentation slipped, the words of a memory may stand there."""
