@@ -31,7 +31,8 @@ from eunoe.readmodels.recall.result import RecalledMemory
 from eunoe.readmodels.review import NAME
 from eunoe.readmodels.review_beside import Beside
 from eunoe.readmodels.review_items import CONFLICT, SUSPENDED, Conflict, Page, Quarantined, Suspended, Waiting
-from eunoe.readmodels.review_reader import ReviewReader, Wanted
+from eunoe.readmodels.review_kept import Wanted
+from eunoe.readmodels.review_reader import ReviewReader
 from eunoe.readmodels.subjects import SubjectsReader
 from eunoe.readmodels.tenants import TenantsReader
 from eunoe.readmodels.waiting import wait_until

@@ -8,15 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
-from msgspec import Struct
 from redis.asyncio import Redis
 
 from eunoe.readmodels.recall.errors import BadScope, TooStale
 from eunoe.readmodels.review import NAME, ReviewNames
 from eunoe.readmodels.review_alike import MOST, beside, is_told
 from eunoe.readmodels.review_items import (
-    CONFLICT,
-    SUSPENDED,
     Conflict,
     Contested,
     Item,
@@ -24,15 +21,12 @@ from eunoe.readmodels.review_items import (
     Quarantined,
     Suspended,
     Waiting,
-    unpacked,
-    unpacked_sent_back,
 )
+from eunoe.readmodels.review_kept import FIELDS, Kept, Wanted, kept_of
 from eunoe.readmodels.serving import Serving, being_filled
 from eunoe.readmodels.store import answers, ask, text, texts
 from eunoe.runtime.installation import Installation
-from eunoe.schemas.events import SubjectRef
 from eunoe.schemas.ids import MemoryId, Millis, Offset, Pseudonym, TenantId
-from eunoe.schemas.values import SourceKind
 
 T = TypeVar("T")
 _Told = Mapping[MemoryId, tuple[Quarantined, frozenset[Pseudonym]]]
@@ -41,44 +35,6 @@ _CHUNK: Final = 200
 """Queue members looked at in one round: a filter that nothing passes costs one round trip for each of so many."""
 _WAITING: Final = "w:"
 _CLAIM: Final = "c:"
-_AGAIN: Final = "s"
-
-
-class Wanted(Struct, frozen=True, kw_only=True):
-    """Which items. ``reason``: one of `Reason`, or ``conflict``. ``min_age`` in ms. ``subject``: or about it.
-
-    A conflict has no source, and of what was sent back the queue knows none: with ``source`` neither is listed.
-    """
-
-    source: SourceKind | None = None
-    reason: str | None = None
-    min_age: int = 0
-    subject: Pseudonym | None = None
-
-    def fits(self, item: Item, subjects: frozenset[Pseudonym]) -> bool:
-        if self.subject is not None and self.subject not in subjects:
-            return False
-        if isinstance(item, Conflict):
-            return self.source is None and self.reason in (None, CONFLICT)
-        if isinstance(item, Suspended):
-            return self.source is None and self.reason in (None, SUSPENDED)
-        return self.source in (None, item.source_kind) and (self.reason is None or self.reason in item.reasons)
-
-
-class _Kept(Struct, frozen=True, kw_only=True):
-    """The hash of a record, decoded."""
-
-    state: str
-    version: int
-    refs: tuple[SubjectRef, ...]
-    claim: str
-    alike: str
-    waiting: Waiting | None
-    suspended: Suspended | None = None
-
-    @property
-    def subjects(self) -> frozenset[Pseudonym]:
-        return frozenset(each.subject for each in self.refs)
 
 
 class ReviewReader:
@@ -249,11 +205,11 @@ class ReviewReader:
                 told[f"{_CLAIM}{claim}"] = conflict
         return [told.get(name) for _, name in members]
 
-    def _sent_back(self, kept: _Kept) -> Suspended | None:
+    def _sent_back(self, kept: Kept) -> Suspended | None:
         again = kept.suspended
         return again if again is not None and again.expires_at > self._clock() else None
 
-    def _waiting_of(self, kept: Mapping[MemoryId, _Kept]) -> _Told:
+    def _waiting_of(self, kept: Mapping[MemoryId, Kept]) -> _Told:
         now = self._clock()
         return {
             memory_id: (one.waiting.item, one.subjects)
@@ -279,13 +235,12 @@ class ReviewReader:
             group: ({each: kept[each] for each in held if each in kept}, sizes[group]) for group, held in ids.items()
         }
 
-    async def _kept(self, names: ReviewNames, tenant: TenantId, ids: Sequence[MemoryId]) -> Mapping[MemoryId, _Kept]:
+    async def _kept(self, names: ReviewNames, tenant: TenantId, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Kept]:
         """The records that are there and about nobody who is forgotten."""
         if not ids:
             return {}
-        fields = ("state", "version", "refs", "claim", "alike", "record", "confirmed")
-        answered = await ask(self._redis, *(("HMGET", names.record(tenant, each), *fields) for each in ids))
-        found = {each: _kept(values) for each, values in zip(ids, answered, strict=True) if values[0] is not None}
+        answered = await ask(self._redis, *(("HMGET", names.record(tenant, each), *FIELDS) for each in ids))
+        found = {each: kept_of(values) for each, values in zip(ids, answered, strict=True) if values[0] is not None}
         subjects = sorted({ref.subject for one in found.values() for ref in one.refs})
         if not subjects:
             return found
@@ -320,28 +275,6 @@ class ReviewReader:
                 )
                 found[claim] = (conflict, frozenset[Pseudonym]().union(*(kept[each].subjects for each in there)))
         return found
-
-
-def _kept(values: Sequence[bytes | None]) -> _Kept:
-    state, version, refs, claim, alike, record, confirmed = values
-    assert state is not None
-    assert refs is not None
-    number = int(version or 0)
-    again = text(state) == _AGAIN
-    return _Kept(
-        state=text(state),
-        version=number,
-        refs=tuple(_ref(each) for each in text(refs).split()),
-        claim=text(claim or b""),
-        alike=text(alike or b""),
-        waiting=None if record is None or again else unpacked(record, number, confirmed is not None),
-        suspended=unpacked_sent_back(record, number) if again and record is not None else None,
-    )
-
-
-def _ref(value: str) -> SubjectRef:
-    subject, _, generation = value.partition(":")
-    return SubjectRef(subject=Pseudonym(subject), generation=int(generation))
 
 
 def _position(cursor: str) -> tuple[int, str]:

@@ -11,7 +11,8 @@ from eunoe.readmodels.errors import CannotApply, ProjectionStopped
 from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.review import ReviewModel, queue_of
 from eunoe.readmodels.review_items import Conflict, Page, Quarantined, Suspended
-from eunoe.readmodels.review_reader import ReviewReader, Wanted
+from eunoe.readmodels.review_kept import Wanted
+from eunoe.readmodels.review_reader import ReviewReader
 from eunoe.readmodels.source import Positioned
 from eunoe.readmodels.steps import steps_of
 from eunoe.runtime.installation import Installation
