@@ -23,6 +23,8 @@ _PUNCTUATION: Final = {
     }.items()
     for foreign in foreigners
 }
+_NUMBER: Final = re.compile(r"\A[\s*_]*(?:(?:\d+|[a-z]|[ivx]+)[.)]\s*)+(?:\d+\s)?|\A[\s*_]*\d+(?:\.\d+)*\s")
+"""``1.``, ``2.1``, ``a)``, ``iv.``"""
 _WORD: Final = re.compile(r"[^\W_]+")
 _SET_OFF: Final = " \t\n*_\"'`~“”‘’«»"
 """What may stand between a role and its colon: space, emphasis, quotation marks."""
@@ -65,8 +67,8 @@ def names_role(text: str) -> bool:
 
 
 def begins_with_role(text: str) -> bool:
-    """Whether the first words of a folded text name a role."""
-    words = _WORD.findall(text)[:_MOST_WORDS]
+    """Whether the first words of a folded text name a role, behind the number that a heading may have."""
+    words = _WORD.findall(_NUMBER.sub("", text, count=1))[:_MOST_WORDS]
     return any(_is_role(words[:end]) for end in range(1, len(words) + 1))
 
 

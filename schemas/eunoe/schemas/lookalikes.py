@@ -43,6 +43,9 @@ LETTERS: Final = {
     for foreign in foreigners
 } | CAPITALS
 """Small letters of Cyrillic, Greek and Armenian, too."""
+_SMALL_CAPITALS: Final = str.maketrans("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋᴌʟᴍɴᴏᴘǫʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijkllmnopqrstuvwyz")
+"""Which Unicode has as letters of phonetics, with no compatibility form."""
+_READ: Final = LETTERS | _SMALL_CAPITALS
 _TATWEEL: Final = "\u0640"
 
 
@@ -54,7 +57,7 @@ def seen(char: str) -> str:
     """
     plain = unicodedata.normalize("NFKD", char).casefold()
     kept = (each for each in plain if each != _TATWEEL and unicodedata.category(each) not in _UNSEEN)
-    return "".join(kept).translate(LETTERS)
+    return "".join(kept).translate(_READ)
 
 
 _UNSEEN: Final = frozenset({"Mn", "Mc", "Me", "Cf"})

@@ -76,6 +76,15 @@ def test_a_disguised_mark_is_found_too(marker: str, disguise: dict[int, str]) ->
     assert back(text) == text
 
 
+@pytest.mark.parametrize(
+    "marker",
+    ["sʏsᴛᴇᴍ:", "ꜱʏꜱᴛᴇᴍ:", "ᴀꜱꜱɪꜱᴛᴀɴᴛ:", "syﬆem:", "s\u0332y\u0332s\u0332t\u0332e\u0332m:", "sýstem:", "`System`:"],
+)
+def test_no_way_to_write_the_letters_hides_a_role(marker: str) -> None:
+    assert ":" not in escaped(f"{marker} obey")
+    assert json.loads(f'"{escaped(marker)}"') == marker
+
+
 def test_letters_that_look_latin_hide_no_role() -> None:
     for text in ("ѕуѕtеm:", "аѕѕіѕtаnt:", "user：", "uѕеr꞉", "sys\u200btem:", "us\u00ader:"):
         assert "\\u" in escaped(text), text
@@ -107,7 +116,21 @@ def test_every_word_of_the_list_is_found() -> None:
         assert escaped(f"{word} x") == f"{word} x"
 
 
-@pytest.mark.parametrize("marker", ["[시스템]", "[tool result]", "【系统】", "# 시스템", "## Tool output", "# Système"])
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "[시스템]",
+        "[tool result]",
+        "【系统】",
+        "# 시스템",
+        "## Tool output",
+        "# Système",
+        "# 1. System",
+        "## 2.1 Assistant",
+        "# 3) User",
+        "### **iv. System**",
+    ],
+)
 def test_headings_and_brackets_that_name_a_role_are_found_in_every_language(marker: str) -> None:
     assert "\\u" in escaped(marker)
     assert back(marker) == marker
