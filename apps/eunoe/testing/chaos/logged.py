@@ -1,7 +1,7 @@
 """What lies on the topics, read once from their beginning to their end: all that the checker is given."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -14,6 +14,8 @@ from eunoe.schemas.errors import SchemaError
 from eunoe.schemas.events import Event
 from eunoe.schemas.ids import CommandId
 from eunoe.schemas.topics import Topic
+
+_TRIES: Final = 10
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -53,10 +55,15 @@ class Logged(Struct, frozen=True, kw_only=True):
 
 
 async def read_log(bootstrap: str, installation: Installation) -> Logged:
-    """Raises aiokafka's errors, and what a record does that is none of eunoe's."""
-    asked = [_asked(each) async for each in _records(bootstrap, installation, Topic.EVENTS)]
-    decided = [_decided(each) async for each in _records(bootstrap, installation, Topic.LIFECYCLE)]
-    letters = [_lettered(each) async for each in _records(bootstrap, installation, Topic.DEAD_LETTERS)]
+    """Read again where commands came meanwhile, for sweepers go on proposing: what was decided of one that was not read
+    yet would look as if nobody had asked. Raises aiokafka's errors, and what a record does that is none of eunoe's."""
+    asked: list[Asked] = []
+    for _ in range(_TRIES):
+        before, asked = asked, [_asked(each) async for each in _records(bootstrap, installation, Topic.EVENTS)]
+        if before and len(before) == len(asked):
+            break
+        decided = [_decided(each) async for each in _records(bootstrap, installation, Topic.LIFECYCLE)]
+        letters = [_lettered(each) async for each in _records(bootstrap, installation, Topic.DEAD_LETTERS)]
     return Logged(
         partitions=installation.partitions, asked=tuple(asked), decided=tuple(decided), letters=tuple(letters)
     )
