@@ -56,12 +56,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
         **dict.fromkeys(("query", "tenant", "trust_min"), _TEXT),
         **dict.fromkeys(("agent", "purpose", "subject", "surface", "memory_id", "max_sensitivity"), _or_none(_TEXT)),
-        **dict.fromkeys(("after", "trace_id", "session_id", "kind"), _or_none(_TEXT)),
+        **dict.fromkeys(("after", "trace_id", "session_id", "kind", "cursor", "reason", "source"), _or_none(_TEXT)),
         **dict.fromkeys(("as_of", "since"), _or_none(_INSTANT)),
         **dict.fromkeys(("budget", "generation"), _or_none(_NUMBER)),
         **dict.fromkeys(("classes", "kinds", "statuses"), _TEXTS),
         "max_age": _or_none(_AGE),
         "limit": _NUMBER,
+        "min_age": _AGE,
         "timeout": _SECONDS,
         "require_provenance": _FLAG,
     }

@@ -7,6 +7,7 @@ off; a text is shown only where the reviewer may read it now.
 from dataclasses import dataclass, replace
 from typing import Final
 
+from eunoe.client.asking import well_asked
 from eunoe.client.gate import entered
 from eunoe.client.reading import Reading
 from eunoe.client.review_gate import ReviewGate
@@ -63,6 +64,7 @@ class Reviewing:
     def subjects(self) -> SubjectsReader:
         return SubjectsReader(self.reader.redis, self.reader.installation)
 
+    @well_asked
     async def reviews(
         self,
         tenant: str,
@@ -95,6 +97,7 @@ class Reviewing:
         wanted = Wanted(source=source, reason=reason, min_age=min_age, subject=whom)
         return await self.queue.page(of, wanted, limit, cursor)
 
+    @well_asked
     async def review(
         self, memory_id: str, tenant: str, *, after: str | None = None, timeout: float = 5.0
     ) -> Shown | None:

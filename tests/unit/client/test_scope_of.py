@@ -12,6 +12,7 @@ from eunoe.client.lines import line_of
 from eunoe.client.looking import Looking
 from eunoe.client.memory import Memory
 from eunoe.client.reading import Reading, ScopeFields, scope_of
+from eunoe.client.reviewing import Reviewing
 from eunoe.readmodels.recall.errors import BadScope
 from eunoe.schemas.ids import PrincipalName
 from eunoe.schemas.values import MemoryClass, Sensitivity, Trust
@@ -98,6 +99,7 @@ async def test_an_argument_of_the_wrong_kind_is_named_and_asks_nobody(name: str,
 def test_every_argument_of_a_read_has_a_kind() -> None:
     reads = (Reading.search, Reading.why, Reading.history)
     reads += (Looking.inspect, Looking.traces, Looking.decisions, Looking.holds)  # type: ignore[assignment]  # alike enough
+    reads += (Reviewing.reviews, Reviewing.review)  # type: ignore[assignment]  # as those
     named = {name for read in reads for name in signature(read).parameters} | ScopeFields.__annotations__.keys()
     assert named - KINDS.keys() == {"self", "fields"}
     assert all(hasattr(read, "__wrapped__") for read in reads), "all of them are looked at"
