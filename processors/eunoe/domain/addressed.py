@@ -34,3 +34,8 @@ def wrong_state(record: MemoryState) -> Refusal:
 def left_without(old: MemoryState) -> Refusal:
     """Some of its readers would have nothing in its place: it can be retracted, but does not give way."""
     return Refusal(reason=Reason.OTHER_SCOPE, memory_id=old.memory_id, current_version=old.version)
+
+
+def unrestricted(case: Case) -> Refusal | None:
+    """Nobody lets in, stands behind or answers for what nobody may look at."""
+    return Refusal(reason=Reason.SUBJECT_RESTRICTED) if case.known.memory_restricted else None

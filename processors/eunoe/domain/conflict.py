@@ -104,7 +104,8 @@ def repeats(case: Case, newcomer: Claimant, claim_ref: bytes | None, source: Sou
     Which record it is, is told to who may see it.
     """
     for twin in _twins(case, newcomer, claim_ref):
-        if _betters(case, newcomer, twin, source):
+        # A correction retires what it names: beside that it takes nobody's place.
+        if case.known.superseded is None and _betters(case, newcomer, twin, claim_ref, source):
             continue
         if source in _ECHOES:
             return Refusal(reason=Reason.DERIVED_FROM_MEMORY, field="statement")
@@ -135,7 +136,7 @@ def bettered(
 ) -> tuple[MemoryState, tuple[str, ...]] | None:
     """The record whose very words the newcomer says with more behind them, and by which signals; it takes its place."""
     for twin in _twins(case, newcomer, claim_ref):
-        if _betters(case, newcomer, twin, source):
+        if case.known.superseded is None and _betters(case, newcomer, twin, claim_ref, source):
             return twin, _standing_of(case, newcomer, twin)[0]
     return None
 
@@ -153,7 +154,8 @@ def same_words(case: Case, newcomer: Claimant, record: MemoryState) -> MemorySta
             return Refusal(reason=Reason.DUPLICATE_MEMORY)
         speaking, against = _standing_of(case, newcomer, twin)
         # A correction names what it replaces, and one fact retires one record.
-        if record.supersedes is None and speaking and not against and not _lowers(newcomer, twin):
+        makes_its_claim = twin.claim_ref in (None, record.claim_ref)
+        if record.supersedes is None and speaking and not against and makes_its_claim and not _lowers(newcomer, twin):
             return twin
         return Refusal(reason=Reason.DUPLICATE_MEMORY, memory_id=twin.memory_id, current_version=twin.version)
     return None
@@ -170,13 +172,16 @@ def _twins(case: Case, newcomer: Claimant, claim_ref: bytes | None) -> list[Memo
     ]
 
 
-def _betters(case: Case, newcomer: Claimant, twin: MemoryState, source: SourceKind) -> bool:
+def _betters(case: Case, newcomer: Claimant, twin: MemoryState, claim_ref: bytes | None, source: SourceKind) -> bool:
+    """Whether more stands behind it, and it makes the claim that the twin makes: else what contradicts that would go
+    on unmarked."""
     speaking, against = _standing_of(case, newcomer, twin)
     return bool(
         speaking
         and not against
         and source not in _ECHOES
         and _same_scope(newcomer, twin)
+        and twin.claim_ref in (None, claim_ref)
         and ConflictPolicy.REQUIRE_REVIEW not in (newcomer.conflict_policy, twin.conflict_policy)
         and cleared(case, twin) is None
         and not _lowers(newcomer, twin)

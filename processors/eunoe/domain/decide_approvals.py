@@ -1,7 +1,7 @@
 """A person lets a record that waits into use, and says what gives way to it."""
 
 from eunoe.domain import conflict, lineage
-from eunoe.domain.addressed import left_without, present, steps
+from eunoe.domain.addressed import left_without, present, steps, unrestricted
 from eunoe.domain.identity import cleared, not_own, repeated, seen_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -31,6 +31,7 @@ def promote(case: Case, command: PromoteMemory) -> Fact | Refusal:
     old = case.known.superseded
     return (
         not_own(case, record)
+        or unrestricted(case)
         or cleared(case, record, *(() if old is None else (old,)))
         or steps(record, command.expected_version, Step.PROMOTED)
         or still_running(record, case.now)
@@ -50,7 +51,11 @@ def _promoted(case: Case, record: MemoryState, replaces: SeenRef | None) -> Fact
     twin = conflict.same_words(case, newcomer, record)
     if isinstance(twin, Refusal):
         return twin
-    gone = _corrected(case, record, replaces) if record.supersedes is not None else _named(case, newcomer, replaces)
+    gone = (
+        _corrected(case, record, newcomer, replaces)
+        if record.supersedes is not None
+        else _named(case, newcomer, replaces)
+    )
     if isinstance(gone, Refusal):
         return gone
     gone = gone or twin
@@ -70,8 +75,13 @@ def _promoted(case: Case, record: MemoryState, replaces: SeenRef | None) -> Fact
     )
 
 
-def _corrected(case: Case, record: MemoryState, replaces: SeenRef | None) -> MemoryState | Refusal:
-    """What a correction replaces: still in use, and as its author saw it, or as the reviewer says they did (A25)."""
+def _corrected(
+    case: Case, record: MemoryState, newcomer: conflict.Claimant, replaces: SeenRef | None
+) -> MemoryState | Refusal:
+    """What a correction replaces: still in use, and as its author saw it, or as the reviewer says they did (A25).
+
+    Of one that was brought in from elsewhere nobody knows what its author saw here: the reviewer says it.
+    """
     old = case.known.superseded
     if old is None:
         return Refusal(reason=Reason.NOT_FOUND, field="supersedes", memory_id=record.supersedes)
@@ -83,12 +93,11 @@ def _corrected(case: Case, record: MemoryState, replaces: SeenRef | None) -> Mem
         return Refusal(
             reason=Reason.WRONG_STATE, field="supersedes", memory_id=old.memory_id, current_version=old.version
         )
-    seen = record.supersedes_version if replaces is None else replaces.version
-    if seen not in (0, old.version):
+    if (record.supersedes_version if replaces is None else replaces.version) != old.version:
         return Refusal(
             reason=Reason.VERSION_CONFLICT, field="supersedes", memory_id=old.memory_id, current_version=old.version
         )
-    return old
+    return old if conflict.covers(newcomer, old) else left_without(old)
 
 
 def _named(case: Case, newcomer: conflict.Claimant, replaces: SeenRef | None) -> MemoryState | Refusal | None:

@@ -6,7 +6,7 @@ What lets one into use is in `eunoe.domain.decide_approvals`.
 from typing import Final
 
 from eunoe.domain import conflict, judging, lineage
-from eunoe.domain.addressed import left_without, present, steps, wrong_state
+from eunoe.domain.addressed import left_without, present, steps, unrestricted, wrong_state
 from eunoe.domain.identity import cleared, gate, not_own, repeated, same_owner, seen_gate, within_limit
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step
@@ -68,6 +68,7 @@ def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
         return record
     return (
         not_own(case, record)
+        or unrestricted(case)
         or cleared(case, record)
         or steps(record, command.expected_version, Step.CONFIRMED)
         or (None if record.confirmation is Confirmation.PROPOSED else wrong_state(record))
@@ -92,7 +93,9 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
     record = present(case)
     if isinstance(record, Refusal):
         return record
-    objection = steps(record, command.expected_version, Step.UPHELD) or still_running(record, case.now)
+    objection = (
+        unrestricted(case) or steps(record, command.expected_version, Step.UPHELD) or still_running(record, case.now)
+    )
     if objection is not None:
         return objection
     claimant = conflict.of_record(record, record.trust)
@@ -118,9 +121,13 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
 
 
 def _needs_review(case: Case, record: MemoryState, others: tuple[MemoryState, ...]) -> bool:
-    """Whether a writer may not answer it: somebody asked for a person, or what would give way is not the writer's."""
+    """Whether a writer may not answer it: somebody asked for a person, or what would give way is not the writer's, or
+    somebody stands behind it and nobody behind what would hold."""
     return any(each.conflict_policy is ConflictPolicy.REQUIRE_REVIEW for each in (record, *others)) or any(
-        each.trust is Trust.VERIFIED or not same_owner(case, each) for each in others
+        each.trust is Trust.VERIFIED
+        or not same_owner(case, each)
+        or (each.confirmation is Confirmation.CONFIRMED and record.confirmation is not Confirmation.CONFIRMED)
+        for each in others
     )
 
 

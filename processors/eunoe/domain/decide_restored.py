@@ -102,13 +102,18 @@ def _quarantined(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal
         confirmation=restored.confirmation,
         content_hash=digests.content_hash,
         claim_ref=_claim(case, restored),
-        supersedes=restored.supersedes,
+        supersedes=restored.supersedes if _is_known(case, restored.supersedes) else None,
         reasons=reasons,
         policy_influence=restored.policy_influence,
         reviewable_at=restored.reviewable_at,
         conflicts_with=restored.conflicts,
         findings=_findings(restored),
     )
+
+
+def _is_known(case: Case, memory_id: MemoryId | None) -> bool:
+    """What was never here gives way to nothing: its correction is let in as any other record."""
+    return any(each.memory_id == memory_id for each in case.known.others)
 
 
 def _looked_at_again(case: Case, restored: Restored, draft: Draft) -> Restored:

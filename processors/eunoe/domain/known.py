@@ -83,7 +83,8 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     the one that would give way. ``*_closed``: the generation of its subject, or of anyone it is about, is closed, so it
     counts as forgotten. ``subject`` and ``about`` are those of the draft or of the subject command. ``key`` is the one
     the draft names, for `IssueKey` the one that (subject, open generation, bucket) has; ``day`` the access key of the
-    day that one without a subject asks for. ``memory_held``: a legal hold stands on somebody the record concerns.
+    day that one without a subject asks for. ``memory_held``: a legal hold stands on somebody the record concerns;
+    ``memory_restricted``: nobody may read about one of them, for that or because somebody asked to be forgotten.
     ``quota``: for what destroys, ``rate``: for what is written. ``value_forgotten``: a record of the subject that said
     this was forgotten by itself. ``others``: of the records that a restored fact changes beside its own, those that are
     there and not closed.
@@ -101,6 +102,7 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):
     memory: MemoryState | None = None
     memory_closed: bool = False
     memory_held: bool = False
+    memory_restricted: bool = False
     superseded: MemoryState | None = None
     superseded_closed: bool = False
     key: KeyState | None = None

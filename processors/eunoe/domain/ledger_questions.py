@@ -339,7 +339,8 @@ def _known_of_record(common: Known, command: RecordCommand, entries: Entries) ->
         common,
         memory=named,
         memory_closed=record_closed(named, entries),
-        memory_held=_record_held(named, entries),
+        memory_held=any(each.review_at is not None for each in _people_of(named, entries)),
+        memory_restricted=any(each.restricted for each in _people_of(named, entries)),
         quota=find(entries, quota_key(tenant), Quota) if forgetting else None,
         key=find(entries, key_key(tenant, named.key_id), KeyState) if forgetting else None,
         superseded=old,
@@ -367,6 +368,6 @@ def with_rivals(known: Known, command: Command, digests: Digests | None, entries
     return replace(known, dependents=dependents(may_end, entries)) if any(may_end) else known
 
 
-def _record_held(named: MemoryState, entries: Entries) -> bool:
+def _people_of(named: MemoryState, entries: Entries) -> list[SubjectState]:
     states = (find(entries, key, SubjectState) for key in subjects_of(named))
-    return any(each is not None and each.review_at is not None for each in states)
+    return [each for each in states if each is not None]

@@ -13,10 +13,13 @@
 -- refs: `<subject>:<generation>` of everyone it is about, its own subject first; rivals: `<memory id>:<version>`; both
 -- separated by spaces, as the reasons are. What a call leaves does not depend on when closed subjects are swept.
 
--- Everything counts in the digest, but for what is to be removed: when that happens says nothing about the log.
+-- Everything counts in the digest, but for what is to be removed: when that happens says nothing about the log. Nor
+-- does what was met by something that waits: whether a closed subject's still waits depends on when it is swept.
 everything()
 local all_counts = counted
-counted = function(rest) return rest ~= 'closing' and all_counts(rest) end
+counted = function(rest)
+  return rest ~= 'closing' and not string.find(rest, '^waits:') and not string.find(rest, '^met:') and all_counts(rest)
+end
 
 local CONFLICT = 'conflict'
 

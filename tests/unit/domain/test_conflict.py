@@ -7,6 +7,7 @@ import pytest
 
 from eunoe.domain.entries import ClaimState, claim_key
 from eunoe.schemas.events import (
+    CommandRejected,
     ConflictResolved,
     Fact,
     Finding,
@@ -35,14 +36,17 @@ from unit.domain.samples import (
     draft,
     expire,
     forget,
+    hold,
+    lift,
     memory,
     promote,
+    reject,
     remember,
     resolve,
     retract,
     suspend,
 )
-from unit.domain.scenario import Refused, Scenario, replayed
+from unit.domain.scenario import How, Refused, Scenario, replayed
 
 WINDOW = "delivery.window"
 
@@ -421,3 +425,62 @@ def test_the_claim_is_followed_from_the_log_alone() -> None:
     fact = next(each.fact for each in told.events if isinstance(each.fact, MemoryAccepted))
     assert fact.claim_ref is not None
     assert told.entry(claim_key(ACME, fact.claim_ref)) == ClaimState(members=())
+
+
+def test_a_correction_in_the_words_of_another_record_takes_nobody_s_place_but_what_it_names() -> None:
+    for claim in (How(), How(claim=WINDOW)):
+        told = claims()
+        told.ask(remember(draft("one", told.key_id)), text="after six", **claim)
+        told.ask(remember(draft("two", told.key_id, source_kind=SourceKind.INFERRED)), text="before nine", **claim)
+        two = told.record(memory("two"))
+        if two.lifecycle is Lifecycle.QUARANTINED:
+            told.given(promote("two"))
+        version = told.record(memory("one")).version
+        fact = told.ask(correct(draft("three", told.key_id), "one", version), text="before nine", **claim)
+        assert isinstance(fact, CommandRejected), fact
+        assert (fact.reason, fact.memory_id) == (Reason.DUPLICATE_MEMORY, memory("two"))
+
+
+def test_the_same_words_on_no_claim_take_no_record_out_of_its_conflict() -> None:
+    told = claims()
+    told.say("one", "after six", source_kind=SourceKind.INFERRED)
+    told.say("two", "before nine", source_kind=SourceKind.INFERRED)
+    fact = told.ask(remember(draft("free", told.key_id, source_kind=SourceKind.USER_EXPLICIT)), text="after six")
+    assert isinstance(fact, CommandRejected), fact
+    assert (fact.reason, fact.memory_id) == (Reason.DUPLICATE_MEMORY, memory("one"))
+    assert told.record(memory("one")).lifecycle is Lifecycle.ACTIVE
+
+
+def test_no_version_is_not_any_version() -> None:
+    told = claims()
+    told.say("said", "before nine", source_kind=SourceKind.INFERRED)
+    command = correct(draft("newer", told.key_id, source_kind=SourceKind.THIRD_PARTY), "said", 1)
+    told.ask(command, text="after six", claim=WINDOW)
+    told.given(confirm("said"))
+    told.when(promote("newer", replaces=("said", 0))).then(
+        Refused(reason=Reason.VERSION_CONFLICT, memory_id=memory("said"), current_version=2)
+    )
+
+
+def test_what_somebody_stands_behind_gives_way_to_a_guess_only_where_a_reviewer_says_so() -> None:
+    told = claims()
+    told.say("one", "after six", source_kind=SourceKind.INFERRED)
+    told.say("two", "before nine", source_kind=SourceKind.INFERRED)
+    told.given(confirm("two"))
+    version = told.record(memory("one")).version
+    told.when(resolve("one", version)).then(Refused(reason=Reason.NOT_ALLOWED, field="review"))
+    told.given(resolve("one", version), by=REVIEWER, signed=True)
+
+
+def test_nobody_answers_for_what_nobody_may_look_at() -> None:
+    told = claims()
+    told.say("one", "after six", source_kind=SourceKind.INFERRED)
+    told.say("two", "before nine", source_kind=SourceKind.INFERRED)
+    waiting(told, "three", "at noon")
+    told.given(hold())
+    version = told.record(memory("one")).version
+    told.when(resolve("one", version), promote("three"), confirm("two")).then(
+        *(Refused(reason=Reason.SUBJECT_RESTRICTED) for _ in range(3))
+    )
+    told.given(lift(), reject("three"))
+    told.given(resolve("one", version))
