@@ -428,15 +428,18 @@ def test_the_claim_is_followed_from_the_log_alone() -> None:
 
 
 def test_a_correction_in_the_words_of_another_record_takes_nobody_s_place_but_what_it_names() -> None:
-    for claim in (How(), How(claim=WINDOW)):
+    for claim in (None, WINDOW):
         told = claims()
-        told.ask(remember(draft("one", told.key_id)), text="after six", **claim)
-        told.ask(remember(draft("two", told.key_id, source_kind=SourceKind.INFERRED)), text="before nine", **claim)
-        two = told.record(memory("two"))
-        if two.lifecycle is Lifecycle.QUARANTINED:
+
+        def said(text: str, claim: str | None = claim) -> How:
+            return How(text=text) if claim is None else How(text=text, claim=claim)
+
+        told.ask(remember(draft("one", told.key_id)), **said("after six"))
+        told.ask(remember(draft("two", told.key_id, source_kind=SourceKind.INFERRED)), **said("before nine"))
+        if told.record(memory("two")).lifecycle is Lifecycle.QUARANTINED:
             told.given(promote("two"))
         version = told.record(memory("one")).version
-        fact = told.ask(correct(draft("three", told.key_id), "one", version), text="before nine", **claim)
+        fact = told.ask(correct(draft("three", told.key_id), "one", version), **said("before nine"))
         assert isinstance(fact, CommandRejected), fact
         assert (fact.reason, fact.memory_id) == (Reason.DUPLICATE_MEMORY, memory("two"))
 
