@@ -154,7 +154,7 @@ def same_words(case: Case, newcomer: Claimant, record: MemoryState) -> MemorySta
             return Refusal(reason=Reason.DUPLICATE_MEMORY)
         speaking, against = _standing_of(case, newcomer, twin)
         # A correction names what it replaces, and one fact retires one record.
-        makes_its_claim = twin.claim_ref in (None, record.claim_ref)
+        makes_its_claim = twin.claim_ref in (None, record.claim_ref) and _lasts_as_long(newcomer, twin, case.now)
         if record.supersedes is None and speaking and not against and makes_its_claim and not _lowers(newcomer, twin):
             return twin
         return Refusal(reason=Reason.DUPLICATE_MEMORY, memory_id=twin.memory_id, current_version=twin.version)
@@ -181,6 +181,7 @@ def _betters(case: Case, newcomer: Claimant, twin: MemoryState, claim_ref: bytes
         and not against
         and source not in _ECHOES
         and _same_scope(newcomer, twin)
+        and _lasts_as_long(newcomer, twin, case.now)
         and twin.claim_ref in (None, claim_ref)
         and ConflictPolicy.REQUIRE_REVIEW not in (newcomer.conflict_policy, twin.conflict_policy)
         and cleared(case, twin) is None
@@ -206,7 +207,8 @@ def standing(case: Case, newcomer: Claimant) -> Standing:
     if any(against and not speaking for speaking, against in compared):
         return Standing(loses_to=rivals)
     (speaking, against), rival = compared[0], rivals[0]
-    if len(rivals) == 1 and speaking and not against and _same_scope(newcomer, rival):
+    wins = speaking and not against and _same_scope(newcomer, rival) and _lasts_as_long(newcomer, rival, case.now)
+    if len(rivals) == 1 and wins:
         if cleared(case, rival) is not None or _lowers(newcomer, rival):
             return Standing(loses_to=rivals, review=True)
         return Standing(beats=rival, by=speaking)
@@ -275,13 +277,21 @@ def _same_scope(newcomer: Claimant, rival: MemoryState) -> bool:
     )
 
 
-def covers(record: Claimant, other: MemoryState) -> bool:
-    """Whether every reader of the other is one of the record, so that none is left with nothing when it gives way."""
+def covers(record: Claimant, other: MemoryState, now: Millis) -> bool:
+    """Whether every reader of the other is one of the record, and at every time from now on at which the other holds:
+    so that nobody is left with nothing when it gives way."""
     shared = Visibility.SHARED
     return (
         (record.visibility is shared or (record.agent == other.agent and other.visibility is not shared))
         and set(record.purposes) >= set(other.purposes)
         and (not record.surfaces or (bool(other.surfaces) and set(record.surfaces) >= set(other.surfaces)))
+        and _lasts_as_long(record, other, now)
+    )
+
+
+def _lasts_as_long(record: Claimant, other: MemoryState, now: Millis) -> bool:
+    return (record.valid_from or 0) <= max(other.valid_from or 0, now) and (record.valid_until or _ENDLESS) >= (
+        other.valid_until or _ENDLESS
     )
 
 

@@ -61,16 +61,18 @@ def _promoted(case: Case, record: MemoryState, replaces: SeenRef | None) -> Fact
     gone = gone or twin
     withdrawn = lineage.superseded_with(case, (gone,), staying=record)
     going = {each.memory_id for each in withdrawn} | (set() if gone is None else {gone.memory_id})
+    stays = tuple(
+        each
+        for each in case.known.rivals
+        if each.memory_id not in going and conflict.contradicts(newcomer, each, case.now)
+    )
     return MemoryPromoted(
         memory_id=record.memory_id,
         version=record.version + 1,
         trust=Trust.VERIFIED,
         supersedes=None if gone is None else SupersededRef(memory_id=gone.memory_id, version=gone.version + 1),
-        conflicts_with=tuple(
-            ConflictRef(memory_id=each.memory_id, version=each.version + 1)
-            for each in case.known.rivals
-            if each.memory_id not in going and conflict.contradicts(newcomer, each, case.now)
-        ),
+        conflicts_with=tuple(ConflictRef(memory_id=each.memory_id, version=each.version + 1) for each in stays),
+        unnamed=tuple(each.memory_id for each in stays if cleared(case, each) is not None),
         withdrawn=withdrawn,
     )
 
@@ -80,11 +82,14 @@ def _corrected(
 ) -> MemoryState | Refusal:
     """What a correction replaces: still in use, and as its author saw it, or as the reviewer says they did (A25).
 
-    Of one that was brought in from elsewhere nobody knows what its author saw here: the reviewer says it.
+    Of one that was brought in from elsewhere nobody knows what its author saw here: the reviewer says it. Where that is
+    over, the reviewer may name what stands in its place now.
     """
     old = case.known.superseded
     if old is None:
         return Refusal(reason=Reason.NOT_FOUND, field="supersedes", memory_id=record.supersedes)
+    if replaces is not None and replaces.memory_id != old.memory_id and allowed(old, Step.SUPERSEDED) is None:
+        return _named(case, newcomer, replaces) or old
     if replaces is not None and replaces.memory_id != old.memory_id:
         return Refusal(reason=Reason.INVALID_FIELD, field="replaces", memory_id=old.memory_id)
     if case.known.superseded_closed:
@@ -97,7 +102,7 @@ def _corrected(
         return Refusal(
             reason=Reason.VERSION_CONFLICT, field="supersedes", memory_id=old.memory_id, current_version=old.version
         )
-    return old if conflict.covers(newcomer, old) else left_without(old)
+    return old if conflict.covers(newcomer, old, case.now) else left_without(old)
 
 
 def _named(case: Case, newcomer: conflict.Claimant, replaces: SeenRef | None) -> MemoryState | Refusal | None:
@@ -114,7 +119,7 @@ def _named(case: Case, newcomer: conflict.Claimant, replaces: SeenRef | None) ->
         return Refusal(
             reason=Reason.VERSION_CONFLICT, field="replaces", memory_id=old.memory_id, current_version=old.version
         )
-    return old if conflict.covers(newcomer, old) else left_without(old)
+    return old if conflict.covers(newcomer, old, case.now) else left_without(old)
 
 
 def _waited(case: Case, record: MemoryState) -> Refusal | None:

@@ -32,7 +32,7 @@ from eunoe.schemas.events import (
     Reason,
     SupersededRef,
 )
-from eunoe.schemas.ids import TenantId, is_name
+from eunoe.schemas.ids import Millis, TenantId, is_name
 from eunoe.schemas.values import Action, Confirmation, ConflictPolicy, Trust
 
 
@@ -103,6 +103,9 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
     hidden = cleared(case, record, *others)
     if hidden is not None:
         return hidden
+    if not others and any(conflict.contradicts(claimant, each, Millis(0)) for each in case.known.rivals):
+        # The time of the other side is over: there is nothing left to retire, and nothing to wait for.
+        return ConflictResolved(memory_id=record.memory_id, version=record.version + 1, superseded=())
     if not others:
         return Refusal(reason=Reason.NO_CONFLICT, current_version=record.version)
     if _needs_review(case, record, others):
@@ -110,7 +113,7 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
         if objection is not None:
             return objection
     for each in others:
-        if not conflict.covers(claimant, each):
+        if not conflict.covers(claimant, each, case.now):
             return left_without(each)
     return ConflictResolved(
         memory_id=record.memory_id,

@@ -278,14 +278,15 @@ class MemoryQuarantined(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MemoryPromoted(Struct, frozen=True, kw_only=True, gc=False):
-    """A person let it into use. ``conflicts_with`` (what it contradicts and does not replace) and ``withdrawn`` as in
-    `MemoryAccepted`."""
+    """A person let it into use. ``conflicts_with`` (what it contradicts and does not replace), ``unnamed`` (of the
+    reviewer) and ``withdrawn`` as in `MemoryAccepted`."""
 
     memory_id: MemoryId
     version: Version
     trust: Trust
     supersedes: SupersededRef | None = None
     conflicts_with: tuple[ConflictRef, ...] = ()
+    unnamed: tuple[MemoryId, ...] = ()
     withdrawn: tuple[WithdrawnRef, ...] = ()
 
 

@@ -173,10 +173,11 @@ def _redacted(fact: events.Fact) -> tuple[str, ...]:
 
 def _conflicts(fact: events.Fact) -> tuple[MemoryId, ...]:
     match fact:
-        case events.MemoryAccepted(conflicts_with=refs, unnamed=unnamed):
+        case (
+            events.MemoryAccepted(conflicts_with=refs, unnamed=unnamed)
+            | events.MemoryPromoted(conflicts_with=refs, unnamed=unnamed)
+        ):
             return tuple(each.memory_id for each in refs if each.memory_id not in unnamed)
-        case events.MemoryPromoted(conflicts_with=refs):
-            return tuple(each.memory_id for each in refs)
         case events.MemoryQuarantined(conflicts_with=ids, unnamed=unnamed):
             return tuple(each for each in ids if each not in unnamed)
         case _:

@@ -487,3 +487,58 @@ def test_nobody_answers_for_what_nobody_may_look_at() -> None:
     )
     told.given(lift(), reject("three"))
     told.given(resolve("one", version))
+
+
+def test_what_holds_for_a_while_retires_nothing_that_holds_longer() -> None:
+    soon = Millis(NOW + 1_000)
+    periods: tuple[dict[str, Any], ...] = ({"valid_from": soon}, {"valid_until": soon})
+    for when in periods:
+        told = claims()
+        told.say("guess", "after six", source_kind=SourceKind.INFERRED)
+        assert contested(told.say("said", "before nine", **when)) == [memory("guess")]
+        told.unchecked = len(told.events)
+        told.when(resolve("said", 1)).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("guess")))
+        told.given(resolve("guess", 2), by=REVIEWER, signed=True)
+    told = claims()
+    told.say("guess", "after six", source_kind=SourceKind.INFERRED, valid_until=soon)
+    fact = told.say("said", "before nine", valid_from=Millis(NOW - 5))
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.supersedes is not None, "it holds as long, and from now on"
+
+
+def test_a_conflict_of_which_one_side_is_over_is_closed_by_an_answer_that_retires_nothing() -> None:
+    told = claims()
+    told.say("once", "after six", valid_until=Millis(NOW + 1_000))
+    told.say("now", "before nine")
+    told.now = Millis(NOW + 2_000)
+    version = told.record(memory("now")).version
+    told.unchecked = len(told.events)
+    told.when(resolve("now", version)).then(
+        ConflictResolved(memory_id=memory("now"), version=version + 1, superseded=())
+    )
+
+
+def test_where_what_a_correction_names_is_over_the_reviewer_may_name_what_stands_there_now() -> None:
+    told = claims()
+    told.say("said", "before nine", source_kind=SourceKind.INFERRED)
+    late = correct(draft("late", told.key_id, source_kind=SourceKind.THIRD_PARTY), "said", 1)
+    told.ask(late, text="at noon", claim=WINDOW)
+    told.given(correct(draft("newer", told.key_id), "said", 1), text="after six", claim=WINDOW)
+    told.when(promote("late"), promote("late", replaces=("nothing", 1))).then(
+        Refused(reason=Reason.WRONG_STATE, field="supersedes"),
+        Refused(reason=Reason.NO_CONFLICT, field="replaces"),
+    )
+    told.given(promote("late", replaces=("newer", 1)))
+    assert told.record(memory("newer")).lifecycle is Lifecycle.SUPERSEDED
+
+
+def test_an_approval_s_outcome_names_no_rival_above_the_reviewer() -> None:
+    told = claims()
+    told.say("secret", "after six", source_kind=SourceKind.USER_EXPLICIT)
+    waiting(told, "letter", "before nine", sensitivity=Sensitivity.INTERNAL)
+    rule = replace(told.policy.principals[REVIEWER], max_sensitivity=Sensitivity.INTERNAL)
+    told.policy = replace(told.policy, principals={**told.policy.principals, REVIEWER: rule})
+    told.given(promote("letter"))
+    fact = told.events[-1].fact
+    assert isinstance(fact, MemoryPromoted)
+    assert (contested(fact), fact.unnamed, named(told)) == ([memory("secret")], (memory("secret"),), ())
