@@ -7,8 +7,8 @@ record, forgotten words.
 """
 
 from eunoe.domain import admission, judging, lineage, retention
-from eunoe.domain.decide_restored import about, born, changed
-from eunoe.domain.identity import owner, repeated, within_scope, writing_gate
+from eunoe.domain.decide_restored import about, born, changed, said_here
+from eunoe.domain.identity import cleared, owner, repeated, within_scope, writing_gate
 from eunoe.domain.known import Case, Opened, Refusal
 from eunoe.schemas.commands import Command, Draft, RestoreMemory
 from eunoe.schemas.events import (
@@ -127,6 +127,7 @@ def _waiting(case: Case, draft: Draft) -> Fact | Refusal:
     doubts = judging.doubts(draft, case.opened.findings, case.policy)
     lowered = (Reason.SENSITIVITY_LOWERED,) if lineage.lowers(case, draft) else ()
     reasons = tuple(dict.fromkeys((Reason.UNPROVEN_IMPORT, *doubts, *lowered)))
+    against = said_here(case, draft, Trust.UNTRUSTED)
     return MemoryQuarantined(
         draft=case.opened.redacted or draft,
         about=about(case, draft),
@@ -139,5 +140,7 @@ def _waiting(case: Case, draft: Draft) -> Fact | Refusal:
         reasons=reasons,
         policy_influence=judging.influences(case.opened.findings),
         reviewable_at=judging.reviewable_at(reasons, case.now, case.policy),
+        conflicts_with=tuple(each.memory_id for each in against),
+        unnamed=tuple(each.memory_id for each in against if cleared(case, each) is not None),
         findings=case.opened.findings,
     )

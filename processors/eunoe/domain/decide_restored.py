@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from eunoe.domain import judging, lineage
+from eunoe.domain import conflict, judging, lineage
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
 from eunoe.schemas.commands import Draft, RestoreMemory
@@ -29,7 +29,7 @@ from eunoe.schemas.events import (
 )
 from eunoe.schemas.ids import MemoryId, is_name
 from eunoe.schemas.restored import Restored, RestoredFinding
-from eunoe.schemas.values import Lifecycle
+from eunoe.schemas.values import Lifecycle, Trust
 
 _CHANGES: Final = {
     MemoryPromoted.__name__: Step.PROMOTED,
@@ -76,7 +76,9 @@ def _accepted(case: Case, restored: Restored, draft: Draft) -> MemoryAccepted:
         content_hash=digests.content_hash,
         claim_ref=claim,
         supersedes=_refs(gone)[0] if gone else None,
-        conflicts_with=() if claim is None else _conflicts(case, restored),
+        conflicts_with=()
+        if claim is None
+        else (*_conflicts(case, restored), *(contested(each) for each in said_here(case, draft, restored.trust))),
         settled_by=restored.settled_by,
         claim_changed=restored.claim_changed,
         findings=_findings(restored),
@@ -106,7 +108,7 @@ def _quarantined(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal
         reasons=reasons,
         policy_influence=restored.policy_influence,
         reviewable_at=restored.reviewable_at,
-        conflicts_with=restored.conflicts,
+        conflicts_with=(*restored.conflicts, *(each.memory_id for each in said_here(case, draft, restored.trust))),
         findings=_findings(restored),
     )
 
@@ -114,6 +116,25 @@ def _quarantined(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal
 def _is_known(case: Case, memory_id: MemoryId | None) -> bool:
     """What was never here gives way to nothing: its correction is let in as any other record."""
     return any(each.memory_id == memory_id for each in case.known.others)
+
+
+def said_here(case: Case, draft: Draft, trust: Trust) -> tuple[MemoryState, ...]:
+    """The records in use on its claim that say otherwise and came from anywhere but the log that it came from: how it
+    stood to those from there is told by the facts from there."""
+    digests, command = case.opened.digests, case.opened.command
+    assert digests is not None
+    assert isinstance(command, RestoreMemory)
+    there = command.proof.log_id if case.opened.proven and command.proof is not None else None
+    newcomer = conflict.of_draft(case, draft, trust, judging.confirmation(draft, case.policy), digests.content_hash)
+    return tuple(
+        each
+        for each in case.known.rivals
+        if (there is None or each.origin != there) and conflict.contradicts(newcomer, each, case.now)
+    )
+
+
+def contested(record: MemoryState) -> ConflictRef:
+    return ConflictRef(memory_id=record.memory_id, version=record.version + 1)
 
 
 def _looked_at_again(case: Case, restored: Restored, draft: Draft) -> Restored:
@@ -216,7 +237,7 @@ def _refs(gone: tuple[MemoryState, ...]) -> tuple[SupersededRef, ...]:
 
 def _conflicts(case: Case, restored: Restored) -> tuple[ConflictRef, ...]:
     found = _in_use(case, restored.contested)
-    return tuple(ConflictRef(memory_id=each.memory_id, version=each.version + 1) for each in found)
+    return tuple(map(contested, found))
 
 
 def _in_use(case: Case, ids: tuple[MemoryId, ...]) -> tuple[MemoryState, ...]:

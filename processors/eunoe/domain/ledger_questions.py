@@ -354,6 +354,10 @@ def _known_of_record(common: Known, command: RecordCommand, entries: Entries) ->
 
 def with_rivals(known: Known, command: Command, digests: Digests | None, entries: Entries) -> Known:
     """``known`` with the records on the claim and in the words of the draft that was opened meanwhile."""
+    if isinstance(command, RestoreMemory) and command.draft is not None and digests is not None:
+        # It ends none of them: what it replaced where it comes from is named.
+        own = {command.draft.memory_id}
+        return replace(known, rivals=rivals(command.tenant, digests.claim_ref, entries, own))
     if digests is None or not isinstance(command, RememberMemory | CorrectMemory):
         return known
     without = {command.draft.memory_id}

@@ -179,6 +179,25 @@ def test_a_correction_that_names_no_claim_makes_that_of_what_it_replaces(waits: 
     consistent(scenario)
 
 
+def test_what_is_brought_in_is_held_against_what_was_said_here() -> None:
+    scenario, key = opened()
+    scenario.given(remember(draft("here", key)), claim="drink", text="tea")
+    scenario.given(begins("there", key), proven=True, claim="drink", text="milk")
+    fact = scenario.events[-1].fact
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.conflicts_with == (ConflictRef(memory_id=memory("here"), version=2),)
+    # How it stands to others from there is told by the facts from there: they said nothing of a conflict.
+    scenario.given(begins("also", key), proven=True, claim="drink", text="water")
+    fact = scenario.events[-1].fact
+    assert isinstance(fact, MemoryAccepted)
+    assert fact.conflicts_with == (ConflictRef(memory_id=memory("here"), version=3),)
+    scenario.given(begins("word", key), claim="drink", text="juice")
+    fact = scenario.events[-1].fact
+    assert isinstance(fact, MemoryQuarantined)
+    assert set(fact.conflicts_with) == {memory("here"), memory("there"), memory("also")}
+    consistent(scenario)
+
+
 def test_what_nobody_vouches_for_waits_untrusted_with_the_time_of_now_whatever_it_claims() -> None:
     scenario, key = opened()
     scenario.when(begins("tea", key))
