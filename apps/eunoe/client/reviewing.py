@@ -42,7 +42,7 @@ from eunoe.schemas.commands import MemoryBody
 from eunoe.schemas.events import Reason
 from eunoe.schemas.ids import MemoryId, Pseudonym, TenantId, is_uuid
 from eunoe.schemas.outcomes import Token
-from eunoe.schemas.values import SourceKind
+from eunoe.schemas.values import SourceKind, Visibility
 
 MOST: Final = 200
 """Items of one page at most."""
@@ -131,7 +131,7 @@ class Reviewing:
             item=item,
             body=body,
             withheld=withheld or (Withheld.UNAVAILABLE if body is None else None),
-            compared=await self._compared(tenant, item, None if body is None else body.statement),
+            compared=await self._compared(tenant, item, None if body is None else body.statement, item),
             corroborating=corroborating,
             age=max(0, now - item.queued_at),
             wait=remaining(item, now),
@@ -146,23 +146,30 @@ class Reviewing:
         return ShownSuspended(
             item=item,
             record=found.record,
-            compared=await self._compared(tenant, item, None if found.record is None else found.record.statement),
+            compared=await self._compared(
+                tenant, item, None if found.record is None else found.record.statement, found.record
+            ),
             age=max(0, self.reader.clock() - item.queued_at),
             wait=remaining(item, self.reader.clock()),
             decide=named(item.memory_id, item.version),
         )
 
     async def _compared(
-        self, tenant: TenantId, item: Quarantined | Suspended, statement: str | None
+        self,
+        tenant: TenantId,
+        item: Quarantined | Suspended,
+        statement: str | None,
+        side: Quarantined | RecalledMemory | None,
     ) -> tuple[Compared, ...]:
-        """What it would replace or contradict, as far as that is in use now, whenever it came."""
+        """What it would replace or contradict, as far as that is in use now, whenever it came. ``side``: its scope."""
         waits = item if isinstance(item, Quarantined) else None
         replaced = () if waits is None or waits.supersedes is None else (waits.supersedes,)
         contradicted = () if waits is None else waits.conflicts_with
         found = []
         for memory_id in dict.fromkeys((*replaced, *contradicted, *item.met)):
             old = None if memory_id == item.memory_id else await self._beside(tenant).in_use(tenant, memory_id)
-            if old is not None:
+            told = memory_id in (*replaced, *contradicted)
+            if old is not None and (told or _stands_against(side, statement, old.record)):
                 found.append(
                     Compared(
                         relation=Relation.REPLACES if memory_id in replaced else Relation.CONTRADICTS,
@@ -235,6 +242,17 @@ class Reviewing:
         token = Token.parse(after)
         for model in (NAME, "recall"):
             await wait_until(self.reader.redis, self.reader.installation, model, token, timeout=timeout)
+
+
+def _stands_against(
+    side: Quarantined | RecalledMemory | None, statement: str | None, other: RecalledMemory | None
+) -> bool:
+    """Whether what came into use on the claim says otherwise to a reader of ``side``; what is withheld may."""
+    if side is None or other is None:
+        return True
+    shared = Visibility.SHARED in (side.visibility, other.visibility)
+    read_by_one = (shared or side.agent == other.agent) and not set(side.purposes).isdisjoint(other.purposes)
+    return read_by_one and other.statement != statement
 
 
 def make_reviewing(reading: Reading) -> Reviewing:

@@ -131,6 +131,7 @@ async def test_what_waits_is_shown_with_all_that_a_decision_needs(people: Review
 
     # What came into use since it came is shown too, and gives way where the approval names it as it was seen.
     since = await people.writes("Prefers delivery at noon.", key="delivery")
+    await people.writes("Prefers delivery at dawn.", key="delivery", purposes=["sales"])
     shown = await people.reviewer.review(str(held.memory_id), "acme", after=since.token)
     assert isinstance(shown, ShownQuarantined)
     assert [each.memory_id for each in shown.compared] == [old.memory_id, since.memory_id]
