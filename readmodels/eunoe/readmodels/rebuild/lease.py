@@ -26,6 +26,9 @@ _FUNCTIONS: Final = FunctionLibrary(
 async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
     """Held within the block. Raises `AlreadyRebuilding`, also out of the block where the lease was lost to another.
 
+    Where Redis does not answer for a while the block goes on, as long as it has patience itself, and the lease is taken
+    again: what it writes is bound to watermarks and to the generation that it began, whoever else may have come.
+
     After one that died it waits for the end of that lease, which is seconds.
     """
     key, token = f"{prefix.generations}:rebuilding", secrets.token_hex(8)
@@ -36,7 +39,7 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
         nonlocal lost
         while True:
             await asyncio.sleep(_RENEW_S)
-            if not await _renewed(redis, key, token):
+            if not await _kept(redis, key, token):
                 lost = True
                 if holder is not None:
                     holder.cancel()
@@ -56,13 +59,15 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
             await _FUNCTIONS.call(redis, "release", (key,), (token,))
 
 
-async def _renewed(redis: Redis, key: str, token: str) -> bool:
-    """False too where Redis did not say so in time: the lease may be somebody else's by then."""
+async def _kept(redis: Redis, key: str, token: str) -> bool:
+    """Renewed, or taken again where it had run out; False where it is somebody else's."""
     try:
         async with asyncio.timeout(LEASE_MS / 1_000 - _RENEW_S):
-            return bool(await _FUNCTIONS.call(redis, "renew", (key,), (token, LEASE_MS)))
+            if await _FUNCTIONS.call(redis, "renew", (key,), (token, LEASE_MS)):
+                return True
+            return bool(await redis.set(key, token, nx=True, px=LEASE_MS))
     except (RedisError, OSError, TimeoutError):
-        return False
+        return True  # nobody said that it is another's: it is asked again
 
 
 async def _take(redis: Redis, prefix: Prefix, key: str, token: str) -> None:

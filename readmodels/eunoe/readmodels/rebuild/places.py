@@ -51,6 +51,13 @@ class Places:
             raise NoSuchGeneration(
                 self.model, f"generation {kept[0]} is still kept from the last rebuild; remove it first with --retire"
             )
+        back = sorted({each.kept for each in found.values() if each.kept is not None and each.kept > each.serving})
+        if back:
+            raise NoSuchGeneration(
+                self.model,
+                f"generation {back[0]} was taken back before every partition had it; remove it first with "
+                "--retire and --abandon",
+            )
         open_places = [prefix for prefix, each in found.items() if each.building is not None or each.kept is None]
         with answers("beginning a generation"):
             return [await self.begun(each, wanted.get(each.partition, TO_SERVE), least) for each in open_places]
@@ -66,9 +73,18 @@ class Places:
         return [prefix.of(number) for prefix, each in found.items() for number in each.retiring]
 
     async def kept(self) -> Sequence[tuple[Prefix, int]]:
-        """The generation before the last switch, with the one that serves, where there is one."""
+        """What `--rollback` goes back to, with what serves there, in the partitions that have not gone back yet.
+
+        The generation before the last switch. Where some partitions serve an older one than others, a switch or a way
+        back did not come to its end: then it is the older one, wherever it does not serve.
+        """
         found = await self.generations()
-        return [(prefix.of(each.kept), each.serving) for prefix, each in found.items() if each.kept is not None]
+        part = len({each.serving for each in found.values()}) > 1
+        return [
+            (prefix.of(each.kept), each.serving)
+            for prefix, each in found.items()
+            if each.kept is not None and (each.kept < each.serving or not part)
+        ]
 
     async def remove(self, prefixes: Sequence[Prefix]) -> int:
         """Retire these generations and unlink what they hold, in small steps. Returns how many keys went."""
