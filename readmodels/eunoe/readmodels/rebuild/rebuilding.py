@@ -135,24 +135,31 @@ class Rebuild:
     async def switch(self, prefix: Prefix, *, behind: bool = False) -> Switched:
         """Readers are answered from it from now on. Raises `NotInTime` where it never comes as far as the other.
 
-        ``behind``: it may be, for the other one has seen a log that is there no more.
+        ``behind``: it may be, where the other one has seen a log that is there no more; else it is filled on first, so
+        that nobody's next answer is older than the last.
         """
-        store = self.places.store
+        store, past_the_log = self.places.store, False
         serving = (await store.of(prefix)).serving
         deadline = time.monotonic() + self.patience
         while True:
             try:
-                position, _ = await store.switch(prefix, serving, behind=behind)
+                position, _ = await store.switch(prefix, serving, behind=past_the_log)
             except NotChanged as refused:
                 if refused.why != "behind":
                     raise
                 if time.monotonic() > deadline:
                     raise NotInTime(self.model.name, prefix.partition, str(refused)) from refused
-                await self._fold(prefix, Offset(refused.details[1]))
+                there = Offset(refused.details[1])
+                past_the_log = behind and there > await self._end(prefix.partition)
+                if not past_the_log:
+                    await self._fold(prefix, there)
                 continue
             return Switched(
                 partition=prefix.partition, serving=prefix.generation, kept=serving, position=Offset(position)
             )
+
+    async def _end(self, partition: Partition) -> Offset:
+        return (await self._bounds([partition]))[1][partition]
 
     async def join(self, prefixes: Sequence[Prefix]) -> None:
         """Workers project these generations too from now on."""
