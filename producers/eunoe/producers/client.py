@@ -13,7 +13,7 @@ import secrets as random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace as replace_asked
 from functools import partial
-from typing import Final, Self
+from typing import Final, Self, TypedDict
 
 from msgspec.structs import replace
 
@@ -63,6 +63,23 @@ from eunoe.schemas.restored import Proof, Restored
 
 ALONE: Final = Asked()
 """A request of its own, part of nothing."""
+
+
+class _Keyed(TypedDict):
+    """Of a command: the tenant, the incarnation under whose keys it was made, and the request's hash."""
+
+    tenant: TenantId
+    incarnation: int
+    idempotency: bytes
+
+
+class _OfRecord(_Keyed):
+    memory_id: MemoryId
+    expected_version: int
+
+
+class _OfPerson(_Keyed):
+    subject: Pseudonym
 
 
 class MemoryProducer:
@@ -170,55 +187,26 @@ class MemoryProducer:
         replaces: SeenRef | None = None,
     ) -> Sent:
         """``replaces``: a record that says otherwise, as it was seen, and gives way."""
-        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
-        command = PromoteMemory(
-            tenant=tenant,
-            incarnation=incarnation,
-            memory_id=memory_id,
-            expected_version=expected_version,
-            replaces=replaces,
-            idempotency=hashed,
-        )
-        return await self._send(command, asked)
+        if replaces is not None:
+            checks.uuid("replaces", replaces.memory_id)
+            checks.whole("replaces", replaces.version, 1)
+        record = await self._about(tenant, memory_id, expected_version, asked)
+        return await self._send(PromoteMemory(**record, replaces=replaces), asked)
 
     async def reject(
         self, tenant: TenantId, memory_id: MemoryId, expected_version: int, reason: str, asked: Asked = ALONE
     ) -> Sent:
         """``reason`` is a code, never free text: it stays on the log in the clear."""
         checks.code("reason", reason)
-        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
-        command = RejectMemory(
-            tenant=tenant,
-            incarnation=incarnation,
-            memory_id=memory_id,
-            expected_version=expected_version,
-            reason=reason,
-            idempotency=hashed,
-        )
-        return await self._send(command, asked)
+        record = await self._about(tenant, memory_id, expected_version, asked)
+        return await self._send(RejectMemory(**record, reason=reason), asked)
 
     async def confirm(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
-        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
-        command = ConfirmMemory(
-            tenant=tenant,
-            incarnation=incarnation,
-            memory_id=memory_id,
-            expected_version=expected_version,
-            idempotency=hashed,
-        )
-        return await self._send(command, asked)
+        return await self._send(ConfirmMemory(**await self._about(tenant, memory_id, expected_version, asked)), asked)
 
     async def resolve(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
         """Answer an open conflict: this record holds."""
-        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
-        command = ResolveConflict(
-            tenant=tenant,
-            incarnation=incarnation,
-            memory_id=memory_id,
-            expected_version=expected_version,
-            idempotency=hashed,
-        )
-        return await self._send(command, asked)
+        return await self._send(ResolveConflict(**await self._about(tenant, memory_id, expected_version, asked)), asked)
 
     async def retract(
         self,
@@ -232,16 +220,8 @@ class MemoryProducer:
         """``reason`` is a code, as in `reject`."""
         if reason is not None:
             checks.code("reason", reason)
-        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
-        command = RetractMemory(
-            tenant=tenant,
-            incarnation=incarnation,
-            memory_id=memory_id,
-            expected_version=expected_version,
-            idempotency=hashed,
-            reason=reason,
-        )
-        return await self._send(command, asked)
+        record = await self._about(tenant, memory_id, expected_version, asked)
+        return await self._send(RetractMemory(**record, reason=reason), asked)
 
     async def suspend(
         self,
@@ -254,71 +234,39 @@ class MemoryProducer:
         """Back to waiting for a person. ``reasons`` are codes, as in `reject`."""
         for each in reasons:
             checks.code("reasons", each)
-        incarnation, hashed = await self._about(tenant, memory_id, expected_version, asked)
-        command = SuspendMemory(
-            tenant=tenant,
-            incarnation=incarnation,
-            memory_id=memory_id,
-            expected_version=expected_version,
-            reasons=tuple(reasons),
-            idempotency=hashed,
-        )
-        return await self._send(command, asked)
+        record = await self._about(tenant, memory_id, expected_version, asked)
+        return await self._send(SuspendMemory(**record, reasons=tuple(reasons)), asked)
 
     async def forget_memory(
         self, tenant: TenantId, memory_id: MemoryId, asked: Asked = ALONE, *, subject: str | None = None
     ) -> Sent:
         """``subject``: whose it must be. Who may not erase names the person, and may forget what was left to them."""
-        incarnation, hashed = await self._about(tenant, memory_id, 0, asked)
-        whose = None if subject is None else (await self._person(tenant, subject, asked))[1]
-        command = ForgetMemory(
-            tenant=tenant, incarnation=incarnation, memory_id=memory_id, subject=whose, idempotency=hashed
-        )
-        return await self._send(command, asked)
+        checks.uuid("memory_id", memory_id)
+        if subject is None:
+            return await self._send(ForgetMemory(**await self._keyed(tenant, asked), memory_id=memory_id), asked)
+        return await self._send(ForgetMemory(**await self._person(tenant, subject, asked), memory_id=memory_id), asked)
 
     # One person.
 
     async def forget_subject(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
-        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
-        return await self._send(
-            ForgetSubject(tenant=tenant, incarnation=incarnation, subject=pseudonym, idempotency=hashed), asked
-        )
+        return await self._send(ForgetSubject(**await self._person(tenant, subject, asked)), asked)
 
     async def forget_pseudonym(self, tenant: TenantId, subject: Pseudonym, asked: Asked = ALONE) -> Sent:
         """As `forget_subject`, for whoever knows the person by pseudonym alone."""
-        checks.name("tenant", tenant)
-        check_asked(asked)
-        keys = await self._keys.tenant(tenant)
-        incarnation, hashed = keys.incarnation, keys.idempotency_hash(_key_of(asked))
-        return await self._send(
-            ForgetSubject(tenant=tenant, incarnation=incarnation, subject=subject, idempotency=hashed), asked
-        )
+        return await self._send(ForgetSubject(**await self._keyed(tenant, asked), subject=subject), asked)
 
     async def readmit_subject(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
-        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
-        return await self._send(
-            ReadmitSubject(tenant=tenant, incarnation=incarnation, subject=pseudonym, idempotency=hashed), asked
-        )
+        return await self._send(ReadmitSubject(**await self._person(tenant, subject, asked)), asked)
 
     async def withdraw_forgetting(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
-        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
-        return await self._send(
-            WithdrawForgetting(tenant=tenant, incarnation=incarnation, subject=pseudonym, idempotency=hashed), asked
-        )
+        return await self._send(WithdrawForgetting(**await self._person(tenant, subject, asked)), asked)
 
     async def hold(self, tenant: TenantId, subject: str | None, review_at: Millis, asked: Asked = ALONE) -> Sent:
         at = checks.instant("review_at", review_at)
-        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
-        command = HoldSubject(
-            tenant=tenant, incarnation=incarnation, subject=pseudonym, review_at=at, idempotency=hashed
-        )
-        return await self._send(command, asked)
+        return await self._send(HoldSubject(**await self._person(tenant, subject, asked), review_at=at), asked)
 
     async def lift_hold(self, tenant: TenantId, subject: str | None, asked: Asked = ALONE) -> Sent:
-        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
-        return await self._send(
-            LiftHold(tenant=tenant, incarnation=incarnation, subject=pseudonym, idempotency=hashed), asked
-        )
+        return await self._send(LiftHold(**await self._person(tenant, subject, asked)), asked)
 
     # The whole tenant.
 
@@ -354,30 +302,19 @@ class MemoryProducer:
         self, tenant: TenantId, memory_id: MemoryId, restored: Restored, proof: Proof, asked: Asked
     ) -> Sent:
         """A later change of it."""
-        incarnation, hashed = await self._about(tenant, memory_id, 0, asked)
-        command = RestoreMemory(
-            tenant=tenant,
-            incarnation=incarnation,
-            memory_id=memory_id,
-            restored=restored,
-            proof=proof,
-            idempotency=hashed,
-        )
-        return await self._send(command, asked)
+        checks.uuid("memory_id", memory_id)
+        request = await self._keyed(tenant, asked)
+        return await self._send(RestoreMemory(**request, memory_id=memory_id, restored=restored, proof=proof), asked)
 
     async def record_export(
         self, tenant: TenantId, subject: str | None, identity_check: str, asked: Asked = ALONE, *, everything: bool
     ) -> Sent:
         """Before all that is held on the person, or with ``everything`` in the tenant, is handed out."""
-        incarnation, pseudonym, hashed = await self._person(tenant, subject, asked)
-        command = RecordExport(
-            tenant=tenant,
-            incarnation=incarnation,
-            subject=None if everything else pseudonym,
-            identity_check=identity_check,
-            idempotency=hashed,
-        )
-        return await self._send(command, asked)
+        if everything:
+            request = await self._keyed(tenant, asked)
+            return await self._send(RecordExport(**request, identity_check=identity_check), asked)
+        person = await self._person(tenant, subject, asked)
+        return await self._send(RecordExport(**person, identity_check=identity_check), asked)
 
     async def outcome(self, tenant: TenantId, command_id: CommandId, timeout: float) -> Outcome:
         """What became of a command that was sent before. Raises what the source raises after ``timeout`` seconds."""
@@ -424,25 +361,32 @@ class MemoryProducer:
             field = "expires_at" if placed.draft.ttl is None else "ttl"
             raise KeyRefused(replace(refused.outcome, field=field)) from None
 
-    async def _about(
-        self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked
-    ) -> tuple[int, bytes]:
-        """Checks what commands about one record have in common; the tenant's incarnation, and the request's hash."""
-        checks.name("tenant", tenant)
+    async def _keyed(self, tenant: TenantId, asked: Asked) -> _Keyed:
+        """What every command has that is kept apart from the tenant's next incarnation, under the keys of this one."""
+        return self._of(tenant, await self._checked(tenant, asked), asked)
+
+    async def _about(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked) -> _OfRecord:
+        """What commands about one record have in common, checked."""
         checks.uuid("memory_id", memory_id)
         checks.whole("expected_version", expected_version, 0)
-        check_asked(asked)
-        keys = await self._keys.tenant(tenant)
-        return keys.incarnation, keys.idempotency_hash(_key_of(asked))
+        request = await self._keyed(tenant, asked)
+        return _OfRecord(**request, memory_id=memory_id, expected_version=expected_version)
 
-    async def _person(self, tenant: TenantId, subject: str | None, asked: Asked) -> tuple[int, Pseudonym, bytes]:
-        """All under the keys of one incarnation, which comes first."""
-        checks.name("tenant", tenant)
+    async def _person(self, tenant: TenantId, subject: str | None, asked: Asked) -> _OfPerson:
+        """What commands about one person have in common, checked: all under the keys of one incarnation."""
         if subject is not None:
             checks.subject("subject", subject)
+        keys = await self._checked(tenant, asked)
+        return _OfPerson(**self._of(tenant, keys, asked), subject=keys.pseudonym(subject))
+
+    async def _checked(self, tenant: TenantId, asked: Asked) -> TenantKeys:
+        checks.name("tenant", tenant)
         check_asked(asked)
-        keys = await self._keys.tenant(tenant)
-        return keys.incarnation, keys.pseudonym(subject), keys.idempotency_hash(_key_of(asked))
+        return await self._keys.tenant(tenant)
+
+    @staticmethod
+    def _of(tenant: TenantId, keys: TenantKeys, asked: Asked) -> _Keyed:
+        return _Keyed(tenant=tenant, incarnation=keys.incarnation, idempotency=keys.idempotency_hash(_key_of(asked)))
 
     async def ask_key(self, request: IssueKey) -> CommandId:
         """Ask for a key that no writing method asks for by itself. Returns when Kafka has it."""
