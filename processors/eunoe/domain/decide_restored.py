@@ -3,7 +3,7 @@
 Of other records it touches those that are in use here and came from the same log: only to them can it happen again.
 """
 
-from typing import Final
+from typing import Final, TypedDict
 
 from msgspec.structs import replace
 
@@ -28,8 +28,8 @@ from eunoe.schemas.events import (
     SupersededRef,
 )
 from eunoe.schemas.ids import MemoryId, is_name
-from eunoe.schemas.restored import Restored, RestoredFinding
-from eunoe.schemas.values import Lifecycle, Trust
+from eunoe.schemas.restored import Restored
+from eunoe.schemas.values import Confirmation, Lifecycle, Trust
 
 _CHANGES: Final = {
     MemoryPromoted.__name__: Step.PROMOTED,
@@ -42,60 +42,28 @@ _CHANGES: Final = {
 _KNOWN_REASONS: Final = {each.value: each for each in Reason}
 
 
+class _Begun(TypedDict):
+    """What an accepted and a quarantined record have in common."""
+
+    draft: Draft
+    about: tuple[SubjectRef, ...]
+    incarnation: int
+    owner: str
+    trust: Trust
+    confirmation: Confirmation
+    content_hash: bytes
+    claim_ref: bytes | None
+    findings: tuple[Finding, ...]
+
+
 def born(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal:
     """The record as it was; what would change rules here waits here, whoever let it in there (C14)."""
     if restored.trust is None or restored.confirmation is None or restored.version != 1:
         return Refusal(reason=Reason.INVALID_FIELD, field="restored")
-    if restored.what == MemoryAccepted.__name__:
-        if judging.influences(case.opened.findings):
-            return _quarantined(case, _looked_at_again(case, restored, draft), draft)
-        return _accepted(case, restored, draft)
-    if restored.what == MemoryQuarantined.__name__:
-        return _quarantined(case, restored, draft)
-    return Refusal(reason=Reason.INVALID_FIELD, field="restored")
-
-
-def _accepted(case: Case, restored: Restored, draft: Draft) -> MemoryAccepted:
-    digests, tenant, gone, claim = (
-        case.opened.digests,
-        case.known.tenant,
-        _gave_way(case, restored),
-        _claim(case, restored),
-    )
-    assert digests is not None
-    assert tenant is not None
-    assert restored.trust is not None
-    assert restored.confirmation is not None
-    return MemoryAccepted(
-        draft=draft,
-        about=about(case, draft),
-        incarnation=tenant.incarnation,
-        owner=restored.owner,
-        trust=restored.trust,
-        confirmation=restored.confirmation,
-        content_hash=digests.content_hash,
-        claim_ref=claim,
-        supersedes=_refs(gone)[0] if gone else None,
-        conflicts_with=()
-        if claim is None
-        else (*_conflicts(case, restored), *(contested(each) for each in said_here(case, draft, restored.trust))),
-        settled_by=restored.settled_by,
-        claim_changed=restored.claim_changed,
-        findings=_findings(restored),
-        withdrawn=lineage.superseded_with(case, gone[:1]),
-    )
-
-
-def _quarantined(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal:
     digests, tenant = case.opened.digests, case.known.tenant
     assert digests is not None
     assert tenant is not None
-    assert restored.trust is not None
-    assert restored.confirmation is not None
-    reasons = tuple(_KNOWN_REASONS[each] for each in restored.reasons if each in _KNOWN_REASONS)
-    if not reasons:
-        return Refusal(reason=Reason.INVALID_FIELD, field="restored")
-    return MemoryQuarantined(
+    begun = _Begun(
         draft=draft,
         about=about(case, draft),
         incarnation=tenant.incarnation,
@@ -104,12 +72,42 @@ def _quarantined(case: Case, restored: Restored, draft: Draft) -> Fact | Refusal
         confirmation=restored.confirmation,
         content_hash=digests.content_hash,
         claim_ref=_claim(case, restored),
+        findings=_findings(restored),
+    )
+    if restored.what == MemoryAccepted.__name__:
+        if judging.influences(case.opened.findings):
+            again = _looked_at_again(case, restored, draft)
+            return _quarantined(case, again, _Begun(**{**begun, "findings": case.opened.findings}))
+        return _accepted(case, restored, begun)
+    if restored.what == MemoryQuarantined.__name__:
+        return _quarantined(case, restored, begun)
+    return Refusal(reason=Reason.INVALID_FIELD, field="restored")
+
+
+def _accepted(case: Case, restored: Restored, begun: _Begun) -> MemoryAccepted:
+    gone, here = _gave_way(case, restored), said_here(case, begun["draft"], begun["trust"])
+    return MemoryAccepted(
+        **begun,
+        supersedes=_refs(gone)[0] if gone else None,
+        conflicts_with=() if begun["claim_ref"] is None else (*_conflicts(case, restored), *map(contested, here)),
+        settled_by=restored.settled_by,
+        claim_changed=restored.claim_changed,
+        withdrawn=lineage.superseded_with(case, gone[:1]),
+    )
+
+
+def _quarantined(case: Case, restored: Restored, begun: _Begun) -> Fact | Refusal:
+    reasons = tuple(_KNOWN_REASONS[each] for each in restored.reasons if each in _KNOWN_REASONS)
+    if not reasons:
+        return Refusal(reason=Reason.INVALID_FIELD, field="restored")
+    here = said_here(case, begun["draft"], begun["trust"])
+    return MemoryQuarantined(
+        **begun,
         supersedes=restored.supersedes if _is_known(case, restored.supersedes) else None,
         reasons=reasons,
         policy_influence=restored.policy_influence,
         reviewable_at=restored.reviewable_at,
-        conflicts_with=(*restored.conflicts, *(each.memory_id for each in said_here(case, draft, restored.trust))),
-        findings=_findings(restored),
+        conflicts_with=(*restored.conflicts, *(each.memory_id for each in here)),
     )
 
 
@@ -149,7 +147,6 @@ def _looked_at_again(case: Case, restored: Restored, draft: Draft) -> Restored:
         reasons=tuple(each.value for each in reasons),
         policy_influence=True,
         reviewable_at=judging.reviewable_at(reasons, case.now, case.policy),
-        findings=tuple(RestoredFinding(detector=each.detector, rule=each.rule, verdict=each.verdict) for each in found),
     )
 
 
