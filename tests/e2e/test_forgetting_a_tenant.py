@@ -18,8 +18,6 @@ from eunoe.crypto.receipts import receipt_document, verified_statement
 from eunoe.processors.attesting.erasure_ledger import ErasureLedger
 from eunoe.readmodels.rebuild.content import Content, content_of
 from eunoe.readmodels.recall.errors import ReadRefused
-from eunoe.runtime.clock import SystemClock
-from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.principals import control_signer, create_development_secrets
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.runtime.settings import Settings
@@ -29,6 +27,7 @@ from eunoe.schemas.outcomes import Outcome
 from eunoe.schemas.receipts import WORDING, Stage
 from eunoe.schemas.topics import TopicNames
 from eunoe.stack.development import AGENT
+from eunoe.testing.control import changed, put_in_force
 from eunoe.testing.crashing import flush_installation
 from eunoe.testing.platform import Platform, install
 from eunoe.testing.waiting import until
@@ -54,25 +53,13 @@ async def two_people(settings: Settings, memory: Memory, folder: Path) -> None:
     """The development policy, but with two people, and with a reviewer (of another owner) who may do what the officer
     may. Returns once the client follows it."""
     text = create_development_secrets(folder).policy.decode()
-    for old, new in (
+    text = changed(
+        text,
         ("version = 1", "version = 2"),
         ("two_people = false", "two_people = true"),
         ('["review", "read", "write"]', '["review", "read", "write", "readmit", "erase"]'),
-    ):
-        assert old in text
-        text = text.replace(old, new, 1)
-    assert settings.control_key is not None
-    async with following_control(settings.kafka, memory.installation, settings.control_signers) as follower:
-        await publish_control(
-            settings.kafka,
-            follower,
-            memory.installation,
-            signer=control_signer(settings.control_key),
-            clock=SystemClock(),
-            name=POLICY,
-            body=text.encode(),
-            reason="two people",
-        )
+    )
+    await put_in_force(settings, memory.installation, POLICY, text.encode(), "two people")
     await until(lambda: _follows(memory), 10)
 
 

@@ -17,14 +17,13 @@ from eunoe.client.memory import Memory
 from eunoe.producers.errors import KeyRefused
 from eunoe.producers.sent import Sent
 from eunoe.readmodels.recall.errors import ReadRefused
-from eunoe.runtime.clock import SystemClock
-from eunoe.runtime.control import following_control, publish_control
-from eunoe.runtime.principals import control_signer, create_development_secrets
+from eunoe.runtime.principals import create_development_secrets
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.control import POLICY
 from eunoe.schemas.events import Event
 from eunoe.schemas.ids import CommandId, Offset, PrincipalName, TenantId
 from eunoe.schemas.outcomes import Outcome
+from eunoe.testing.control import changed, put_in_force
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import RunningServices
 
@@ -165,26 +164,13 @@ async def _closed(memory: Memory) -> bool:
 async def stricter(settings: Settings, memory: Memory, folder: Path) -> None:
     """The development policy, but with two people, a second's grace, and a reviewer who may readmit too."""
     text = create_development_secrets(folder).policy.decode()
-    rules = (
+    text = changed(
+        text,
         ("version = 1", "version = 2"),
         ("two_people = false", 'two_people = true\ngrace = "PT1S"'),
         ('["review", "read", "write"]', '["review", "read", "write", "readmit"]'),
     )
-    for old, new in rules:
-        assert old in text
-        text = text.replace(old, new, 1)
-    assert settings.control_key is not None
-    async with following_control(settings.kafka, memory.installation, settings.control_signers) as follower:
-        await publish_control(
-            settings.kafka,
-            follower,
-            memory.installation,
-            signer=control_signer(settings.control_key),
-            clock=SystemClock(),
-            name=POLICY,
-            body=text.encode(),
-            reason="stricter",
-        )
+    await put_in_force(settings, memory.installation, POLICY, text.encode(), "stricter")
     await until(lambda: _follows(memory), 10)
 
 

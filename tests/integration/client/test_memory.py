@@ -15,16 +15,14 @@ from eunoe.crypto.kek import create_key_file
 from eunoe.producers.errors import CallerError, NoKeyYet, TooLarge
 from eunoe.readmodels.errors import NoOutcome
 from eunoe.readmodels.recall.errors import BadScope, ReadRefused
-from eunoe.runtime.clock import SystemClock
-from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.control_state import switch_body
 from eunoe.runtime.errors import ForeignLog, NotInstalled
 from eunoe.runtime.installation import Installation
-from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.control import SWITCH_PREFIX, Switch
 from eunoe.schemas.ids import PrincipalName, TenantId, new_id
 from eunoe.schemas.outcomes import OutcomeStatus
+from eunoe.testing.control import put_in_force
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import RunningServices, running_services
 from eunoe.worker.roles import Role
@@ -119,17 +117,7 @@ async def denied(answer: Awaitable[bool]) -> bool:
 
 
 async def switch(settings: Settings, installation: Installation, to: Switch) -> None:
-    assert settings.control_key is not None
-    async with following_control(settings.kafka, installation, settings.control_signers) as follower:
-        await publish_control(
-            settings.kafka,
-            follower,
-            installation,
-            signer=control_signer(settings.control_key),
-            clock=SystemClock(),
-            name=f"{SWITCH_PREFIX}acme",
-            body=switch_body(to),
-        )
+    await put_in_force(settings, installation, f"{SWITCH_PREFIX}acme", switch_body(to))
 
 
 async def test_without_a_worker_a_command_is_not_reported_as_done(settings: Settings) -> None:

@@ -17,13 +17,10 @@ from eunoe.crypto.errors import KeySourceUnavailable
 from eunoe.readmodels.errors import StoreUnavailable
 from eunoe.readmodels.recall.errors import BadScope, ReadRefused
 from eunoe.readmodels.recall.result import SearchResult
-from eunoe.runtime.clock import SystemClock
-from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.control_state import switch_body
 from eunoe.runtime.errors import ForeignLog
 from eunoe.runtime.installation import open_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
-from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.control import SWITCH_PREFIX, Switch
 from eunoe.schemas.ids import Offset, Partition, PrincipalName
@@ -31,6 +28,7 @@ from eunoe.schemas.outcomes import Token
 from eunoe.schemas.topics import TopicNames
 from eunoe.stack.development import AGENT, apply_development, remembered
 from eunoe.stack.local import LocalStack
+from eunoe.testing.control import put_in_force
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import running_services
 
@@ -140,17 +138,7 @@ async def back(memory: Memory) -> bool:
 
 
 async def switch(settings: Settings, memory: Memory, of: str, to: Switch) -> None:
-    assert settings.control_key is not None
-    async with following_control(settings.kafka, memory.installation, settings.control_signers) as follower:
-        await publish_control(
-            settings.kafka,
-            follower,
-            memory.installation,
-            signer=control_signer(settings.control_key),
-            clock=SystemClock(),
-            name=f"{SWITCH_PREFIX}{of}",
-            body=switch_body(to),
-        )
+    await put_in_force(settings, memory.installation, f"{SWITCH_PREFIX}{of}", switch_body(to))
 
 
 async def test_an_agent_that_starts_without_redis_goes_on_and_has_memory_once_it_is_back(

@@ -11,15 +11,13 @@ from eunoe.client.memory import Memory
 from eunoe.client.review_shown import Changed, Relation, ShownConflict, ShownQuarantined, Withheld
 from eunoe.readmodels.recall.errors import BadScope, ReadRefused
 from eunoe.readmodels.review_items import Conflict, Page, Quarantined
-from eunoe.runtime.clock import SystemClock
-from eunoe.runtime.control import following_control, publish_control
 from eunoe.runtime.control_state import switch_body
-from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import Settings
 from eunoe.schemas.control import POLICY, SWITCH_PREFIX, Switch
 from eunoe.schemas.ids import PrincipalName
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 from eunoe.schemas.values import SourceKind
+from eunoe.testing.control import changed, put_in_force
 from eunoe.testing.waiting import until
 from eunoe.worker.embedded import RunningServices
 
@@ -52,27 +50,13 @@ class Reviewers:
         return outcome
 
     async def publish(self, name: str, body: bytes) -> None:
-        settings = self.settings
-        assert settings.control_key is not None
-        installation = self.agent.installation
-        async with following_control(settings.kafka, installation, settings.control_signers) as follower:
-            await publish_control(
-                settings.kafka,
-                follower,
-                installation,
-                signer=control_signer(settings.control_key),
-                clock=SystemClock(),
-                name=name,
-                body=body,
-            )
+        await put_in_force(self.settings, self.agent.installation, name, body)
 
     async def policy(self, *changes: tuple[str, str]) -> None:
         """The development policy with ``changes``, in force for deciders and readers when this returns."""
         text, now = self.original, self.reviewer.reading.gate.state.policy
         assert now is not None
-        for old, new in (("version = 1", f"version = {now.version + 1}"), *changes):
-            assert old in text
-            text = text.replace(old, new, 1)
+        text = changed(text, ("version = 1", f"version = {now.version + 1}"), *changes)
         before = self.services.rules.offset
         await self.publish(POLICY, text.encode())
 

@@ -175,6 +175,25 @@ async def drained(world: World) -> None:
         pass
 
 
+async def finished_after_a_kill(world: World, at: int, after: bool, gone: set[KeyId]) -> bool:
+    """One turn of the destroyer, killed at (or ``after``) its step ``at``, and the next ones to the end: then ``gone``
+    is destroyed and nothing else. False where it had no such step."""
+    steps = Steps(at=at, after=after)
+    world.topic.steps = steps
+    try:
+        await world.destroyer(SteppedRedis(world.redis, steps)).step()
+    except Killed:
+        pass
+    else:
+        return False
+    assert set(world.topic.written) == gone or await world.todo(), "let go of, but not destroyed"
+    steps.at = -1
+    await drained(world)
+    assert set(world.topic.written) == gone
+    assert await world.todo() == []
+    return True
+
+
 @pytest.mark.parametrize("after", [False, True])
 async def test_killed_at_each_step_it_finishes_the_next_time(redis_client: Redis, after: bool) -> None:
     kills = 0
@@ -182,20 +201,10 @@ async def test_killed_at_each_step_it_finishes_the_next_time(redis_client: Redis
         world = World(redis_client, ShredNames(shred_prefix(LogId(new_id()), Partition(0))))
         hers, others = await populate(world)
         await world.fold(SubjectForgotten(subject=ANNA, generation=1, records=2))
-        steps = Steps(at=kills, after=after)
-        world.topic.steps = steps
-        try:
-            await world.destroyer(SteppedRedis(redis_client, steps)).step()
-        except Killed:
-            kills += 1
-        else:
+        if not await finished_after_a_kill(world, kills, after, hers):
             break
-        assert set(world.topic.written) == hers or await world.todo(), "let go of, but not destroyed"
-        steps.at = -1
-        await drained(world)
-        assert set(world.topic.written) == hers
+        kills += 1
         assert not others & set(world.topic.written)
-        assert await world.todo() == []
         assert await redis_client.hlen(world.names.done) == 1
     assert kills >= 10, "look, guard, announce, tombstone, unschedule, remove, and so on"
 
@@ -216,19 +225,9 @@ async def test_killed_at_each_step_a_whole_tenant_is_finished_the_next_time(redi
         later = KeyId(new_id())
         await world.fold(KeyIssued(incarnation=2, key_id=later, created=True))
         given = {tenant, day} | hers | his
-        steps = Steps(at=kills, after=after)
-        world.topic.steps = steps
-        try:
-            await world.destroyer(SteppedRedis(redis_client, steps)).step()
-        except Killed:
-            kills += 1
-        else:
+        if not await finished_after_a_kill(world, kills, after, given):
             break
-        assert set(world.topic.written) == given or await world.todo(), "let go of, but not destroyed"
-        steps.at = -1
-        await drained(world)
-        assert set(world.topic.written) == given
-        assert await world.todo() == []
+        kills += 1
         assert await redis_client.smembers(world.names.guarded) == {later.encode()}
         keys = [each async for each in redis_client.scan_iter(f"{world.names.prefix}*:*")]
         left = {world.names.rest(each.decode()) for each in keys}
