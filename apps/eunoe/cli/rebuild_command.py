@@ -48,8 +48,9 @@ _MODELS: Final = ("keys", "subjects", "outcomes", "history", "recall", "review")
 def rebuild(call: Call, read_model: str, **given: Any) -> None:
     """Fill READMODEL anew from the log, prove that it holds the same, and switch readers to it.
 
-    READMODEL is keys, subjects, outcomes, history, recall or review. Readers notice nothing; a call that was killed
-    goes on where it was. The generation before stays projected, for --rollback, until --retire.
+    READMODEL is keys, subjects, outcomes, history, recall or review. Readers are answered all the while, more
+    slowly; a call that was killed goes on where it was. The generation before stays projected, for
+    --rollback, until --retire.
     """
     alone = [name for name in _ALONE if given[name]]
     if len(alone) > 1:
