@@ -10,6 +10,7 @@ is a cheap pattern that every text has in which the rule can hold.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -36,13 +37,23 @@ CLASSES: Final = (
 VOCABULARY: Final = "vocabulary.toml"
 
 
+class SaidBy(StrEnum):
+    """Whose texts a rule is about."""
+
+    ANYONE = "anyone"
+    OTHERS = "others"
+    """Everybody but the user and the system."""
+    MACHINES = "machines"
+    """What a model inferred or put out: a guess, even where it says no such thing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordRule:
     """``all``: groups of meanings, one of each must be in the sentence; ``none``: none of these combinations.
 
     ``act``: one of these combinations must be in a clause with an even number of ``turns``, of which each is one
     or more meanings (``odd``: with an odd number); empty: no matter.
-    ``told``: holds only for what somebody else says; of a user's own wish the same words are a preference.
+    ``said_by``: whose texts it is about; of a user's own wish the same words may be a preference.
     ``spares``: meanings of which any spares what a user says, and nobody else.
     """
 
@@ -54,7 +65,7 @@ class WordRule:
     act: tuple[tuple[str, ...], ...]
     turns: tuple[tuple[str, ...], ...]
     odd: bool
-    told: bool
+    said_by: SaidBy
     catches: tuple[str, ...]
     passes: tuple[str, ...]
 
@@ -173,7 +184,7 @@ def _worded(
         act=tuple(tuple(each.split("+")) for each in entry.names("act", required=False)),
         turns=tuple(tuple(each.split("|")) for each in entry.names("turns", required=False)),
         odd=entry.flag("odd", False),
-        told=entry.flag("told", False),
+        said_by=_said_by(entry),
         catches=catches,
         passes=passes,
     )
@@ -184,6 +195,14 @@ def _worded(
     if rule.turns and not rule.act:
         entry.problem("turns", f"rule {name!r} has nothing that is turned: no act")
     return rule
+
+
+def _said_by(entry: Table) -> SaidBy:
+    name = entry.text("said_by") if "said_by" in entry else SaidBy.ANYONE.value
+    if name not in set(SaidBy):
+        entry.problem("said_by", f"said_by {name!r} is none of {', '.join(SaidBy)}")
+        return SaidBy.ANYONE
+    return SaidBy(name)
 
 
 def _pattern(entry: Table, key: str) -> str:
@@ -205,4 +224,4 @@ def _check(entry: Table) -> str | None:
     return name
 
 
-__all__ = ["BadRules", "FormRule", "Report", "RuleBook", "WordRule", "read_rules", "rule_book"]
+__all__ = ["BadRules", "FormRule", "Report", "RuleBook", "SaidBy", "WordRule", "read_rules", "rule_book"]

@@ -7,7 +7,7 @@ secret from a word), and, where it is disguised, at its folded form and at what 
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,12 +19,18 @@ from eunoe.detectors.folding import visible
 from eunoe.detectors.lexicon import Lexicon, Words
 from eunoe.detectors.protocol import MARK, Examined
 from eunoe.detectors.reading import Sentence, Told, sentences, tokens_of
-from eunoe.detectors.rule_book import FormRule, RuleBook, WordRule, rule_book
+from eunoe.detectors.rule_book import FormRule, RuleBook, SaidBy, WordRule, rule_book
 from eunoe.detectors.vocabulary import Vocabulary
 from eunoe.schemas.values import SourceKind
 
 NAME: Final = "text"
-_OWN: Final = frozenset({SourceKind.USER_EXPLICIT, SourceKind.SYSTEM})
+_SAYS: Final = {
+    SourceKind.USER_EXPLICIT: SaidBy.ANYONE,
+    SourceKind.SYSTEM: SaidBy.ANYONE,
+    SourceKind.INFERRED: SaidBy.MACHINES,
+    SourceKind.MODEL_OUTPUT: SaidBy.MACHINES,
+}
+"""Which rules a source is read by; what is not here by those of `SaidBy.OTHERS`."""
 SOURCE: Final = "source: "
 """Stands before the address of a source in what rules about form read."""
 BACK: Final = "it"
@@ -42,7 +48,6 @@ class _Words:
     act: tuple[int, ...]
     turns: tuple[int, ...]
     odd: bool
-    told: bool
 
     def holds(self, mask: int, clauses: tuple[int, ...]) -> bool:
         """In a sentence of these clauses."""
@@ -91,9 +96,12 @@ class TextDetector:
         self._lexicon = Lexicon(book.vocabulary)
         told = _told(book.vocabulary)
         self._back = book.vocabulary.bit(BACK)
-        self._others = _Reading(_by_rarest([_bits(each, book.vocabulary) for each in book.words]), told.at_its_word())
-        own = [replace(each, none=(*each.none, *((spare,) for spare in each.spares))) for each in book.words]
-        self._own = _Reading(_by_rarest([_bits(each, book.vocabulary) for each in own if not each.told]), told)
+        at_its_word = told.at_its_word()
+        self._readings = {
+            SaidBy.ANYONE: _reading([_spared(each) for each in book.words], (SaidBy.ANYONE,), book.vocabulary, told),
+            SaidBy.OTHERS: _reading(book.words, (SaidBy.ANYONE, SaidBy.OTHERS), book.vocabulary, at_its_word),
+            SaidBy.MACHINES: _reading(book.words, tuple(SaidBy), book.vocabulary, at_its_word),
+        }
         self._forms = tuple(_form(each) for each in book.forms)
         nears = sorted({each.near for each in book.forms})
         self._near = PatternSet(nears)
@@ -106,7 +114,7 @@ class TextDetector:
 
     def holding(self, examined: Examined) -> "list[_Words | _Form]":
         """Every rule that holds, possibly more than once."""
-        reading = self._own if examined.source_kind in _OWN else self._others
+        reading = self._readings[_SAYS.get(examined.source_kind, SaidBy.OTHERS)]
         tokens = tokens_of(examined.folded, self._lexicon)
         words = self._lexicon.words(tokens)
         found: list[_Words | _Form] = []
@@ -178,7 +186,6 @@ def _bits(rule: WordRule, vocabulary: Vocabulary) -> _Words:
         tuple(_any(each, vocabulary) for each in rule.act),
         tuple(_any(each, vocabulary) for each in rule.turns),
         rule.odd,
-        rule.told,
     )
 
 
@@ -192,6 +199,15 @@ class _Reading:
 
     book: _Book
     told: Told
+
+
+def _spared(rule: WordRule) -> WordRule:
+    """As the user says it."""
+    return replace(rule, none=(*rule.none, *((spare,) for spare in rule.spares)))
+
+
+def _reading(rules: Sequence[WordRule], said_by: tuple[SaidBy, ...], vocabulary: Vocabulary, told: Told) -> _Reading:
+    return _Reading(_by_rarest([_bits(each, vocabulary) for each in rules if each.said_by in said_by]), told)
 
 
 def _by_rarest(rules: list[_Words]) -> _Book:
