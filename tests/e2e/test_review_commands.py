@@ -238,7 +238,9 @@ def test_a_conflict_is_listed_and_shown_with_both_sides(eunoe: Eunoe) -> None:
     assert "Prefers tea." in text.out
     assert "Prefers coffee." in text.out
     (keep,) = [each for each in conflict["members"] if each["memory_id"] == last["memory_id"]]
-    answer = f"eunoe resolve {keep['memory_id']} --expected-version {keep['version']} --tenant acme"
+    (other,) = [each for each in conflict["members"] if each["memory_id"] != last["memory_id"]]
+    kept, gone = (f"{each['memory_id']}@{each['version']}" for each in (keep, other))
+    answer = f"eunoe resolve {kept} --over {gone} --tenant acme"
     assert answer in text.out
     answered = eunoe.json(*answer.split()[1:], *REVIEWER)
     assert answered.code == 0, answered.out

@@ -128,7 +128,9 @@ async def confirm(at: Place) -> Outcome:
 
 
 async def resolve(at: Place) -> Outcome:
-    return await at.people.agent.resolve(at.memory("resolved"), **at.at_one)
+    return await at.people.agent.resolve(
+        at.memory("resolved"), over=[{"memory_id": at.memory("one"), "version": 2}], **at.at_one
+    )
 
 
 async def readmit(at: Place) -> Outcome:

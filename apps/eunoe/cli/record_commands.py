@@ -7,7 +7,7 @@ import click
 
 from eunoe.cli.options import Call, common, tenant_option, timeout_option
 from eunoe.cli.performing import perform
-from eunoe.cli.record_reference import Reference, replaced
+from eunoe.cli.record_reference import Reference, seen
 
 
 def _record(function: Callable[..., None]) -> Callable[..., None]:
@@ -39,7 +39,7 @@ def _perform(call: Call, operation: str, timeout: float, given: dict[str, Any]) 
 def promote(call: Call, timeout: float, **given: Any) -> None:
     """Let the quarantined MEMORY_ID into use. Needs the right to review."""
     if given["replaces"] is not None:
-        given["replaces"] = replaced(given["replaces"])
+        given["replaces"] = seen("--replaces", given["replaces"])
     _perform(call, "promote", timeout, given)
 
 
@@ -51,9 +51,16 @@ def confirm(call: Call, timeout: float, **given: Any) -> None:
 
 
 @click.command()
+@click.option(
+    "--over",
+    type=Reference(),
+    multiple=True,
+    help="A memory that it contradicts and that gives way, at the version you looked at. Once for each of them.",
+)
 @_record
 def resolve(call: Call, timeout: float, **given: Any) -> None:
     """Answer a conflict: MEMORY_ID holds, the memories it contradicts give way."""
+    given["over"] = [seen("--over", each) for each in given["over"]]
     _perform(call, "resolve", timeout, given)
 
 

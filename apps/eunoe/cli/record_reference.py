@@ -28,9 +28,9 @@ class RecordId(Reference):
         return super().convert(value, param, ctx)[0]
 
 
-def replaced(named: tuple[str, int | None]) -> dict[str, Any]:
-    """What ``--replaces`` names, as a line of `eunoe ingest` has it."""
+def seen(option: str, named: tuple[str, int | None]) -> dict[str, Any]:
+    """What ``option`` names as it was looked at, as a line of `eunoe ingest` has it."""
     memory_id, version = named
     if version is None:
-        raise click.UsageError(f"--replaces {memory_id}: say which version you looked at: {memory_id}@VERSION")
+        raise click.UsageError(f"{option} {memory_id}: say which version you looked at: {memory_id}@VERSION")
     return {"memory_id": memory_id, "version": version}

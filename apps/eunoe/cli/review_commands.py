@@ -8,7 +8,7 @@ import click
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, Seconds, common, run, tenant_option, timeout_option
 from eunoe.cli.performing import NO_OUTCOME
-from eunoe.cli.record_reference import RecordId, Reference, replaced
+from eunoe.cli.record_reference import RecordId, Reference, seen
 from eunoe.cli.showing import outcome_document, outcome_text
 from eunoe.schemas.instants import instant
 
@@ -152,7 +152,7 @@ def _lines(
         line = {"op": operation, "tenant": given["tenant"], "memory_id": memory_id}
         line["expected_version"] = expected if version is None else version
         if given.get("replaces") is not None:
-            line["replaces"] = replaced(given["replaces"])
+            line["replaces"] = seen("--replaces", given["replaces"])
         lines.append(line | ({"reason": given["reason"]} if "reason" in given else {}))
     return lines
 

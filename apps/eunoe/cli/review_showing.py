@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from eunoe.schemas.ids import Millis
 
 _WIDTH: Final = 100
+_OTHER_SCOPE: Final = (
+    "What gives way may have no reader who is none of what holds: an answer that is refused as other_scope names it, "
+    "and it can be retracted instead (eunoe retract)."
+)
 _INSTANTS: Final = frozenset(
     {"queued_at", "reviewable_at", "observed_at", "created_at", "valid_from", "valid_until", "expires_at"}
 )
@@ -170,7 +174,9 @@ def _conflict(shown: ShownConflict, where: str) -> Iterable[str]:
     yield ""
     yield from textwrap.wrap(shown.notice, _WIDTH)
     for each in shown.members:
-        yield f"  eunoe resolve {each.memory_id} --expected-version {each.version} {where}"
+        others = (f"--over {other.memory_id}@{other.version}" for other in shown.members if other is not each)
+        yield f"  eunoe resolve {each.memory_id}@{each.version} {' '.join(others)} {where}"
+    yield from textwrap.wrap(_OTHER_SCOPE, _WIDTH)
 
 
 def _member(member: "Member") -> Iterable[str]:

@@ -55,7 +55,7 @@ def outcome_text(outcome: "Outcome") -> str:
     if outcome.withdrawn:
         said += f"\nwithdrawn with it, for they were built on it: {', '.join(outcome.withdrawn)}"
     if outcome.conflicts:
-        said += f"\nin conflict with {', '.join(outcome.conflicts)}: `eunoe resolve MEMORY_ID` says which one holds"
+        said += f"\nin conflict with {', '.join(outcome.conflicts)}: `eunoe resolve ONE@VERSION --over OTHER@VERSION`"
     return f"{said}\ncommand {outcome.command_id}  token {outcome.token}"
 
 

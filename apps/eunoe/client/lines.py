@@ -152,7 +152,9 @@ class ConfirmLine(_RecordLine, frozen=True, kw_only=True, tag="confirm"):
 
 
 class ResolveLine(_RecordLine, frozen=True, kw_only=True, tag="resolve"):
-    """The answer to a conflict: this one holds."""
+    """The answer to a conflict: this one holds. ``over``: all that it contradicts, as seen; they give way."""
+
+    over: tuple[Seen, ...] = ()
 
 
 class RetractLine(_RecordLine, frozen=True, kw_only=True, tag="retract"):

@@ -197,7 +197,8 @@ class Memory:
         return await self._do("confirm", timeout, memory_id=memory_id, **fields)
 
     async def resolve(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:
-        """Answer an open conflict: this memory holds, those that it contradicts give way."""
+        """Answer an open conflict: this memory holds. ``fields``: tenant, expected_version, idempotency_key, and
+        ``over``: ``memory_id`` and ``version`` of all that it contradicts, as they were seen; they give way."""
         return await self._do("resolve", timeout, memory_id=memory_id, **fields)
 
     async def retract(self, memory_id: str, *, timeout: float = TIMEOUT_S, **fields: Any) -> Outcome:

@@ -14,6 +14,7 @@ from eunoe.client.lines import (
     RememberLine,
     ResolveLine,
     RetractLine,
+    Seen,
     SuspendLine,
     WithdrawLine,
     millis,
@@ -77,6 +78,10 @@ def placed(producer: MemoryProducer, line: RememberLine) -> Placed:
     return producer.place(proposal_of(line), None if line.memory_id is None else MemoryId(line.memory_id))
 
 
+def _seen(named: Seen) -> SeenRef:
+    return SeenRef(memory_id=MemoryId(named.memory_id), version=named.version)
+
+
 async def send(  # noqa: PLR0911, PLR0912 - one line per command
     producer: MemoryProducer, line: Line, asked: Asked, ready: Placed | None = None
 ) -> Sent:
@@ -91,8 +96,7 @@ async def send(  # noqa: PLR0911, PLR0912 - one line per command
                 new, asked, supersedes=MemoryId(line.supersedes), expected_version=line.expected_version
             )
         case PromoteLine():
-            seen = line.replaces
-            replaces = None if seen is None else SeenRef(memory_id=MemoryId(seen.memory_id), version=seen.version)
+            replaces = None if line.replaces is None else _seen(line.replaces)
             which = MemoryId(line.memory_id)
             return await producer.promote(tenant, which, line.expected_version, asked, replaces=replaces)
         case RejectLine():
@@ -100,7 +104,8 @@ async def send(  # noqa: PLR0911, PLR0912 - one line per command
         case ConfirmLine():
             return await producer.confirm(tenant, MemoryId(line.memory_id), line.expected_version, asked)
         case ResolveLine():
-            return await producer.resolve(tenant, MemoryId(line.memory_id), line.expected_version, asked)
+            over = tuple(map(_seen, line.over))
+            return await producer.resolve(tenant, MemoryId(line.memory_id), line.expected_version, asked, over=over)
         case RetractLine():
             return await producer.retract(tenant, MemoryId(line.memory_id), line.expected_version, asked)
         case SuspendLine():

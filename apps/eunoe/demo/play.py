@@ -168,6 +168,8 @@ class Player:
         for name in ("memory_id", "supersedes"):
             if name in fields:
                 fields[name] = self._id(step, fields[name])
+        if "over" in fields:
+            fields["over"] = [{**each, "memory_id": self._id(step, each["memory_id"])} for each in fields["over"]]
         if "idempotency_key" not in fields:
             raise ScenarioError(f"step {step.number}", "the line has no idempotency_key, which is its name")
         return fields

@@ -18,6 +18,7 @@ from eunoe.schemas.commands import (
     RejectMemory,
     ResolveConflict,
     RetractMemory,
+    SeenRef,
     SuspendMemory,
 )
 from eunoe.schemas.events import (
@@ -80,8 +81,8 @@ def confirm(case: Case, command: ConfirmMemory) -> Fact | Refusal:
 def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
     """A writer (who asked the person) or a human reviewer says which record of an open conflict holds (B40).
 
-    What gives way must be its owner's and unverified, and nobody have asked for a person; else a reviewer answers. And
-    every reader of it must be one of what holds.
+    It names all that gives way, each as it was seen (A25). That must be its owner's and unverified, and nobody have
+    asked for a person; else a reviewer answers. And every reader of it must be one of what holds.
     """
     objection = (
         _writer_or_reviewer(case, command.tenant)
@@ -100,9 +101,9 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
         return objection
     claimant = conflict.of_record(record, record.trust)
     others = tuple(each for each in case.known.rivals if conflict.contradicts(claimant, each, case.now))
-    hidden = cleared(case, record, *others)
-    if hidden is not None:
-        return hidden
+    objection = cleared(case, record, *others) or _seen(command.over, others)
+    if objection is not None:
+        return objection
     if not others and any(conflict.contradicts(claimant, each, Millis(0)) for each in case.known.rivals):
         # The time of the other side is over: there is nothing left to retire, and nothing to wait for.
         return ConflictResolved(memory_id=record.memory_id, version=record.version + 1, superseded=())
@@ -121,6 +122,19 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
         superseded=tuple(SupersededRef(memory_id=each.memory_id, version=each.version + 1) for each in others),
         withdrawn=lineage.superseded_with(case, others, staying=record),
     )
+
+
+def _seen(named: tuple[SeenRef, ...], others: tuple[MemoryState, ...]) -> Refusal | None:
+    """What gives way is what was looked at, as it was: nothing else, and nothing less."""
+    versions = {each.memory_id: each.version for each in named}
+    for each in others:
+        if versions.pop(each.memory_id, None) != each.version:
+            return Refusal(
+                reason=Reason.VERSION_CONFLICT, field="over", memory_id=each.memory_id, current_version=each.version
+            )
+    for left in versions:
+        return Refusal(reason=Reason.NO_CONFLICT, field="over", memory_id=left)
+    return None
 
 
 def _needs_review(case: Case, record: MemoryState, others: tuple[MemoryState, ...]) -> bool:

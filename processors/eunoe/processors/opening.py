@@ -5,7 +5,7 @@ The body itself goes no further: what leaves this module is keyed digests, count
 
 import hashlib
 import unicodedata
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Protocol, assert_never
@@ -47,6 +47,7 @@ from eunoe.schemas.commands import (
     ResolveConflict,
     RestoreMemory,
     RetractMemory,
+    SeenRef,
     SuspendMemory,
     WithdrawForgetting,
 )
@@ -286,13 +287,17 @@ def _payload(command: RememberMemory | CorrectMemory, body: MemoryBody) -> bytes
     return canonical("eunoe/payload/1", type(command).__name__, _ENCODER.encode(chosen))
 
 
+def _seen(others: Iterable[SeenRef]) -> Iterable[str | int]:
+    return (part for each in others for part in (each.memory_id, each.version))
+
+
 def _plain_payload(command: Command) -> bytes:
     """For commands without a body: ids, versions and codes, which no key has to hide."""
     match command:
-        case PromoteMemory(replaces=seen) if seen is not None:
-            named: tuple[str | int | None, ...] = (command.memory_id, seen.memory_id, seen.version)
-        case PromoteMemory() | ConfirmMemory() | ResolveConflict():
-            named = (command.memory_id,)
+        case PromoteMemory(replaces=old):
+            named: tuple[str | int | None, ...] = (command.memory_id, *_seen(() if old is None else (old,)))
+        case ResolveConflict() | ConfirmMemory():
+            named = (command.memory_id, *_seen(getattr(command, "over", ())))
         case SuspendMemory():
             named = (command.memory_id, *command.reasons)
         case ForgetMemory():

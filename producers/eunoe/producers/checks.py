@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from eunoe.producers.errors import CallerError, TooLarge
+from eunoe.schemas.commands import SeenRef
 from eunoe.schemas.ids import Millis, is_name, is_uuid
 
 LAST: Final = 253_402_300_799_999
@@ -34,6 +35,12 @@ _LABEL: Final = re.compile(r"[A-Za-z0-9._:/-]{1,128}")
 _CODE: Final = re.compile(r"[a-z0-9_.-]{1,64}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def seen(field: str, value: SeenRef) -> None:
+    """A record at a version that it can have."""
+    uuid(field, value.memory_id)
+    whole(field, value.version, 1)
 
 
 def text(field: str, value: object) -> str:

@@ -188,8 +188,7 @@ class MemoryProducer:
     ) -> Sent:
         """``replaces``: a record that says otherwise, as it was seen, and gives way."""
         if replaces is not None:
-            checks.uuid("replaces", replaces.memory_id)
-            checks.whole("replaces", replaces.version, 1)
+            checks.seen("replaces", replaces)
         record = await self._about(tenant, memory_id, expected_version, asked)
         return await self._send(PromoteMemory(**record, replaces=replaces), asked)
 
@@ -204,9 +203,20 @@ class MemoryProducer:
     async def confirm(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
         return await self._send(ConfirmMemory(**await self._about(tenant, memory_id, expected_version, asked)), asked)
 
-    async def resolve(self, tenant: TenantId, memory_id: MemoryId, expected_version: int, asked: Asked = ALONE) -> Sent:
-        """Answer an open conflict: this record holds."""
-        return await self._send(ResolveConflict(**await self._about(tenant, memory_id, expected_version, asked)), asked)
+    async def resolve(
+        self,
+        tenant: TenantId,
+        memory_id: MemoryId,
+        expected_version: int,
+        asked: Asked = ALONE,
+        *,
+        over: Sequence[SeenRef] = (),
+    ) -> Sent:
+        """Answer an open conflict: this record holds. ``over``: all that it contradicts, as seen; they give way."""
+        for each in over:
+            checks.seen("over", each)
+        record = await self._about(tenant, memory_id, expected_version, asked)
+        return await self._send(ResolveConflict(**record, over=tuple(over)), asked)
 
     async def retract(
         self,

@@ -209,12 +209,14 @@ class ConfirmMemory(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ResolveConflict(Struct, frozen=True, kw_only=True, gc=False):
-    """The answer to an open conflict: this record holds, the others it contradicts give way."""
+    """The answer to an open conflict: this record holds, the others it contradicts give way. ``over``: all of these,
+    each as it was seen; empty only where the time of every other side is over."""
 
     tenant: TenantId
     incarnation: Incarnation = 1
     memory_id: MemoryId
     expected_version: Version
+    over: tuple[SeenRef, ...] = ()
     idempotency: bytes
 
 

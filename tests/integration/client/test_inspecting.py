@@ -126,7 +126,8 @@ async def test_a_conflict_is_told_at_once_and_ends_when_it_is_answered(memory: M
         old.memory_id: (new.memory_id,),
         new.memory_id: (old.memory_id,),
     }
-    answered = await memory.resolve(new.memory_id, tenant="acme", expected_version=1)
+    over = [{"memory_id": old.memory_id, "version": 2}]
+    answered = await memory.resolve(new.memory_id, tenant="acme", expected_version=1, over=over)
     assert (answered.refused, answered.superseded) == (False, (old.memory_id,))
     found = await memory.search("delivery", **SCOPE, after=answered.token)
     assert [(each.memory_id, each.conflicts, each.version) for each in found.records] == [(new.memory_id, (), 2)]

@@ -154,7 +154,8 @@ async def test_an_open_conflict_waits_until_somebody_answers(people: Reviewers) 
     assert {each.record.statement for each in shown.members if each.record} == {"Prefers tea.", "Prefers coffee."}
     assert shown.members[1].diff
     (keep,) = [each for each in shown.members if each.memory_id == second.memory_id]
-    line = await people.reviewer.resolve(keep.memory_id, tenant="acme", expected_version=keep.version)
+    over = [{"memory_id": first.memory_id, "version": 2}]
+    line = await people.reviewer.resolve(keep.memory_id, tenant="acme", expected_version=keep.version, over=over)
     assert not line.refused, line
     assert (await people.reviewer.reviews("acme", after=line.token)).items == ()
 

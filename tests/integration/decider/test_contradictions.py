@@ -3,7 +3,7 @@
 from aiokafka import AIOKafkaProducer
 from redis.asyncio import Redis
 
-from eunoe.schemas.commands import ResolveConflict
+from eunoe.schemas.commands import ResolveConflict, SeenRef
 from eunoe.schemas.events import CommandRejected, ConflictResolved, MemoryAccepted, Reason
 from eunoe.testing.deciding import Surroundings
 from eunoe.testing.tenant import TestTenant, deciding
@@ -58,6 +58,7 @@ async def test_a_tie_is_marked_on_both_and_answered(
             tenant=tenant.name,
             memory_id=evening.draft.memory_id,
             expected_version=2,
+            over=(SeenRef(memory_id=morning.draft.memory_id, version=1),),
             idempotency=await tenant.idempotency(),
         )
         again = await tenant.remember(subject, "After 18:00.", claim=KEY)

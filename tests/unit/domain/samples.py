@@ -264,8 +264,10 @@ def confirm(name: str, version: int = 1) -> ConfirmMemory:
     return ConfirmMemory(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
 
 
-def resolve(name: str, version: int) -> ResolveConflict:
-    return ResolveConflict(tenant=ACME, memory_id=memory(name), expected_version=version, idempotency=once())
+def resolve(name: str, version: int, *over: tuple[str, int]) -> ResolveConflict:
+    """``over``: names of what gives way, each at the version that was seen."""
+    seen = tuple(SeenRef(memory_id=memory(each), version=at) for each, at in over)
+    return ResolveConflict(tenant=ACME, memory_id=memory(name), expected_version=version, over=seen, idempotency=once())
 
 
 def retract(name: str, version: int = 1) -> RetractMemory:

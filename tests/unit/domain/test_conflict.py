@@ -228,7 +228,7 @@ def test_an_answer_upholds_one_and_retires_the_rest_in_one_fact() -> None:
     told.say("morning", "before nine")
     told.say("noon", "at noon")
     version = told.record(memory("morning")).version
-    told.given(resolve("morning", version))
+    told.given(resolve("morning", version, ("evening", 3), ("noon", 1)))
     fact = told.events[-1].fact
     assert isinstance(fact, ConflictResolved)
     assert {each.memory_id for each in fact.superseded} == {memory("evening"), memory("noon")}
@@ -246,6 +246,35 @@ def test_an_answer_from_an_old_look_is_refused() -> None:
     told.say("morning", "before nine")
     told.unchecked = len(told.events)
     told.when(resolve("evening", 1)).then(Refused(reason=Reason.VERSION_CONFLICT, current_version=2))
+    told.when(resolve("evening", 2, ("morning", 2))).then(
+        Refused(reason=Reason.VERSION_CONFLICT, field="over", memory_id=memory("morning"), current_version=1)
+    )
+
+
+def test_an_answer_retires_what_it_names_as_it_was_seen_and_names_all_of_it() -> None:
+    told = claims()
+    told.say("evening", "after six")
+    told.say("morning", "before nine")
+    told.say("lunch", "at the canteen", "lunch")
+    seen = ("evening", told.record(memory("evening")).version)
+    told.say("noon", "at noon")  # came while somebody looked at the two
+    version = told.record(memory("morning")).version
+    changed: dict[str, Any] = {"field": "over", "memory_id": memory("evening"), "current_version": seen[1] + 1}
+    came: dict[str, Any] = {"field": "over", "memory_id": memory("noon"), "current_version": 1}
+    told.unchecked = len(told.events)
+    now = ("evening", seen[1] + 1)
+    told.when(
+        resolve("morning", version),
+        resolve("morning", version, seen, ("noon", 1)),
+        resolve("morning", version, now),
+        resolve("morning", version, now, ("noon", 1), ("lunch", 1)),
+    ).then(
+        Refused(reason=Reason.VERSION_CONFLICT, **changed),
+        Refused(reason=Reason.VERSION_CONFLICT, **changed),
+        Refused(reason=Reason.VERSION_CONFLICT, **came),
+        Refused(reason=Reason.NO_CONFLICT, field="over", memory_id=memory("lunch")),
+    )
+    assert isinstance(told.ask(resolve("morning", version, now, ("noon", 1))), ConflictResolved)
 
 
 def test_an_answer_retires_nothing_of_which_a_reader_would_be_left_with_nothing() -> None:
@@ -254,8 +283,8 @@ def test_an_answer_retires_nothing_of_which_a_reader_would_be_left_with_nothing(
     told.say("wide", "after six", **wide)
     told.say("narrow", "before nine", purposes=("support",))
     told.unchecked = len(told.events)
-    told.when(resolve("narrow", 1)).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("wide")))
-    told.when(resolve("wide", 2)).then(
+    told.when(resolve("narrow", 1, ("wide", 2))).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("wide")))
+    told.when(resolve("wide", 2, ("narrow", 1))).then(
         ConflictResolved(
             memory_id=memory("wide"), version=3, superseded=(SupersededRef(memory_id=memory("narrow"), version=2),)
         )
@@ -264,13 +293,13 @@ def test_an_answer_retires_nothing_of_which_a_reader_would_be_left_with_nothing(
     told.say("shared", "after six", visibility=Visibility.SHARED, agent="other-bot")
     told.say("own", "before nine")
     told.unchecked = len(told.events)
-    told.when(resolve("own", 1)).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("shared")))
-    told.given(resolve("shared", 2))
+    told.when(resolve("own", 1, ("shared", 2))).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("shared")))
+    told.given(resolve("shared", 2, ("own", 1)))
     told = claims()
     told.say("anywhere", "after six")
     told.say("web", "before nine", surfaces=("web",))
     told.unchecked = len(told.events)
-    told.when(resolve("web", 1)).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("anywhere")))
+    told.when(resolve("web", 1, ("anywhere", 2))).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("anywhere")))
 
 
 def test_what_holds_no_more_contradicts_nobody_and_no_twin_of_it_is_a_duplicate() -> None:
@@ -311,7 +340,7 @@ def test_an_approval_retires_only_what_it_names_as_it_was_seen() -> None:
     assert isinstance(fact, MemoryPromoted)
     assert fact.supersedes == SupersededRef(memory_id=memory("said"), version=3)
     assert contested(fact) == [memory("since")]
-    told.given(resolve("since", told.record(memory("since")).version), by=REVIEWER, signed=True)
+    told.given(resolve("since", told.record(memory("since")).version, ("letter", 2)), by=REVIEWER, signed=True)
 
 
 def test_an_approval_that_names_nothing_settles_nothing_however_much_would_speak_for_it() -> None:
@@ -418,7 +447,7 @@ def test_the_claim_is_followed_from_the_log_alone() -> None:
     told.say("evening", "after six")
     told.say("morning", "before nine")
     told.say("noon", "at noon", expires_at=IN_A_MONTH)
-    told.given(resolve("morning", told.record(memory("morning")).version))
+    told.given(resolve("morning", 2, ("evening", 3), ("noon", 1)))
     told.now = IN_A_MONTH
     told.given(expire("morning", told.record(memory("morning")).version))
     assert replayed(told.events) == told.store
@@ -470,9 +499,9 @@ def test_what_somebody_stands_behind_gives_way_to_a_guess_only_where_a_reviewer_
     told.say("one", "after six", source_kind=SourceKind.INFERRED)
     told.say("two", "before nine", source_kind=SourceKind.INFERRED)
     told.given(confirm("two"))
-    version = told.record(memory("one")).version
-    told.when(resolve("one", version)).then(Refused(reason=Reason.NOT_ALLOWED, field="review"))
-    told.given(resolve("one", version), by=REVIEWER, signed=True)
+    answer = told.record(memory("one")).version, ("two", told.record(memory("two")).version)
+    told.when(resolve("one", *answer)).then(Refused(reason=Reason.NOT_ALLOWED, field="review"))
+    told.given(resolve("one", *answer), by=REVIEWER, signed=True)
 
 
 def test_nobody_answers_for_what_nobody_may_look_at() -> None:
@@ -481,12 +510,12 @@ def test_nobody_answers_for_what_nobody_may_look_at() -> None:
     told.say("two", "before nine", source_kind=SourceKind.INFERRED)
     waiting(told, "three", "at noon")
     told.given(hold())
-    version = told.record(memory("one")).version
-    told.when(resolve("one", version), promote("three"), confirm("two")).then(
+    answer = told.record(memory("one")).version, ("two", told.record(memory("two")).version)
+    told.when(resolve("one", *answer), promote("three"), confirm("two")).then(
         *(Refused(reason=Reason.SUBJECT_RESTRICTED) for _ in range(3))
     )
     told.given(lift(), reject("three"))
-    told.given(resolve("one", version))
+    told.given(resolve("one", *answer))
 
 
 def test_what_holds_for_a_while_retires_nothing_that_holds_longer() -> None:
@@ -497,8 +526,8 @@ def test_what_holds_for_a_while_retires_nothing_that_holds_longer() -> None:
         told.say("guess", "after six", source_kind=SourceKind.INFERRED)
         assert contested(told.say("said", "before nine", **when)) == [memory("guess")]
         told.unchecked = len(told.events)
-        told.when(resolve("said", 1)).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("guess")))
-        told.given(resolve("guess", 2), by=REVIEWER, signed=True)
+        told.when(resolve("said", 1, ("guess", 2))).then(Refused(reason=Reason.OTHER_SCOPE, memory_id=memory("guess")))
+        told.given(resolve("guess", 2, ("said", 1)), by=REVIEWER, signed=True)
     told = claims()
     told.say("guess", "after six", source_kind=SourceKind.INFERRED, valid_until=soon)
     fact = told.say("said", "before nine", valid_from=Millis(NOW - 5))

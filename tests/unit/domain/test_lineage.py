@@ -230,7 +230,7 @@ def test_what_is_upheld_stays_though_it_was_built_on_what_gives_way() -> None:
     build(scenario, "day", "old", claim="drink")
     build(scenario, "week", "day")
     build(scenario, "else", "old")
-    fact = scenario.ask(resolve("day", 1))
+    fact = scenario.ask(resolve("day", 1, ("old", 2)))
     assert isinstance(fact, ConflictResolved)
     assert fact.withdrawn == (gone("else"),)
     assert replayed(scenario.events) == scenario.store

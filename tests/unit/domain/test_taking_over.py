@@ -218,13 +218,15 @@ def _contested(told: Memory, first: How | None = None, second: How | None = None
 
 def test_a_writer_answers_for_what_is_its_owners(told: Memory) -> None:
     version = _contested(told, {"by": COLLEAGUE})
-    assert isinstance(told.ask(resolve("new", version)), ConflictResolved)
+    assert isinstance(told.ask(resolve("new", version, ("old", told.record(memory("old")).version))), ConflictResolved)
 
 
 def test_who_may_not_see_them_does_not_answer(told: Memory) -> None:
     version = _contested(told)
-    told.when(resolve("new", version), by=CLERK).then(Refused(reason=Reason.NOT_ALLOWED, field="max_sensitivity"))
-    told.when(resolve("new", version), by=JUNIOR, signed=True).then(
+    told.when(resolve("new", version, ("old", told.record(memory("old")).version)), by=CLERK).then(
+        Refused(reason=Reason.NOT_ALLOWED, field="max_sensitivity")
+    )
+    told.when(resolve("new", version, ("old", told.record(memory("old")).version)), by=JUNIOR, signed=True).then(
         Refused(reason=Reason.NOT_ALLOWED, field="max_sensitivity")
     )
 
@@ -246,17 +248,26 @@ def test_a_reviewer_answers_where_a_writer_may_not(told: Memory, whose: str) -> 
         told.say("new", "before nine", conflict_policy=ConflictPolicy.REQUIRE_REVIEW)
         told.given(promote("new"))
         version = told.record(memory("new")).version
-    told.when(resolve("new", version)).then(Refused(reason=Reason.NOT_ALLOWED, field="review"))
-    told.when(resolve("new", version), by=REVIEWER).then(Refused(reason=Reason.SIGNATURE_REQUIRED))
+    told.when(resolve("new", version, ("old", told.record(memory("old")).version))).then(
+        Refused(reason=Reason.NOT_ALLOWED, field="review")
+    )
+    told.when(resolve("new", version, ("old", told.record(memory("old")).version)), by=REVIEWER).then(
+        Refused(reason=Reason.SIGNATURE_REQUIRED)
+    )
     assert told.holds()
-    assert isinstance(told.ask(resolve("new", version), by=REVIEWER, signed=True), ConflictResolved)
+    assert isinstance(
+        told.ask(resolve("new", version, ("old", told.record(memory("old")).version)), by=REVIEWER, signed=True),
+        ConflictResolved,
+    )
     assert not told.holds()
 
 
 def test_no_reviewer_answers_for_their_own(told: Memory) -> None:
     version = _contested(told, None, {"by": REVIEWER})
-    told.when(resolve("new", version), by=REVIEWER, signed=True).then(Refused(reason=Reason.OWN_MEMORY))
-    assert isinstance(told.ask(resolve("old", 2), by=REVIEWER, signed=True), ConflictResolved)
+    told.when(resolve("new", version, ("old", told.record(memory("old")).version)), by=REVIEWER, signed=True).then(
+        Refused(reason=Reason.OWN_MEMORY)
+    )
+    assert isinstance(told.ask(resolve("old", 2, ("new", version)), by=REVIEWER, signed=True), ConflictResolved)
 
 
 def test_no_reviewer_lets_in_or_confirms_what_they_may_not_see(told: Memory) -> None:

@@ -132,7 +132,7 @@ def _commands() -> tuple[Command, ...]:
         commands.PromoteMemory(**versioned),
         commands.RejectMemory(**versioned, reason="outdated"),
         commands.ConfirmMemory(**versioned),
-        commands.ResolveConflict(**versioned),
+        commands.ResolveConflict(**versioned, over=(commands.SeenRef(memory_id=_MEMORY, version=2),)),
         commands.RetractMemory(**versioned),
         commands.SuspendMemory(**versioned, reasons=("policy.untrusted_source",)),
         commands.ExpireMemory(**about, expected_version=1, expires_at=SAMPLE_TIME),
