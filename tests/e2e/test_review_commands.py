@@ -220,7 +220,7 @@ def test_who_is_forgotten_waits_no_more_and_no_tenant_sees_another(eunoe: Eunoe)
     assert eunoe.queue("--after", gone.document["outcome"]["token"]) == []
     assert eunoe.json("review", "show", mine["memory_id"], "--tenant", "acme", *REVIEWER).code == 1
     refused = eunoe.decide("approve", f"{mine['memory_id']}@1")
-    assert (refused.code, refused.document["outcomes"][0]["reason"]) == (1, "subject_closed")
+    assert (refused.code, refused.document["outcomes"][0]["reason"]) == (1, "erased")
     assert eunoe.queue(tenant="umbrella") == [theirs["memory_id"]]
 
 

@@ -29,7 +29,6 @@ from eunoe.schemas.ids import CommandId, MemoryId
 from eunoe.schemas.outcomes import Outcome, OutcomeStatus
 from eunoe.schemas.receipts import BY_ITSELF, WORDING, Stage
 
-_CLOSED: Final = "subject_closed"
 _SUMMARY: Final = "summary"
 _LEFT_OUT: Final = "left out"
 
@@ -154,11 +153,11 @@ class ErasureDrill:
 
     async def _again(self) -> str:
         summary = self.person.summary(self.written[self.person.subject], self.other.subject)
-        for line in (self.person.line, summary):
+        for line, expected in ((self.person.line, Reason.SUBJECT_CLOSED), (summary, Reason.ERASED)):
             outcome = await self._remember(line)
-            if outcome.reason != _CLOSED:
-                raise StepFailed(f"expected a refusal ({_CLOSED}): {outcome.status} {outcome.reason or ''}")
-        return f"rejected: {_CLOSED}, and so is what would be built on it"
+            if outcome.reason != expected:
+                raise StepFailed(f"expected a refusal ({expected}): {outcome.status} {outcome.reason or ''}")
+        return f"rejected: {Reason.SUBJECT_CLOSED}; what would be built on it: {Reason.ERASED}"
 
     async def _export(self) -> str:
         check = "a drill of forgetting, with people who never were"

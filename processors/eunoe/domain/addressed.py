@@ -6,14 +6,18 @@ from eunoe.schemas.events import Reason
 from eunoe.schemas.values import Lifecycle
 
 
+def erased(record: MemoryState | None, *, closed: bool) -> bool:
+    """By itself, or with somebody it is about (``closed``). Whatever touches it is refused as ``erased``; a new record
+    about somebody who is closed, as ``subject_closed``."""
+    return record is not None and (closed or record.lifecycle is Lifecycle.FORGOTTEN)
+
+
 def present(case: Case) -> MemoryState | Refusal:
-    """The record the command names; one of a closed generation, or forgotten by itself, is gone for every command."""
+    """The record the command names; one that is erased is gone for every command."""
     record = case.known.memory
     if record is None:
         return Refusal(reason=Reason.NOT_FOUND, field="memory_id")
-    if case.known.memory_closed:
-        return Refusal(reason=Reason.SUBJECT_CLOSED)
-    if record.lifecycle is Lifecycle.FORGOTTEN:
+    if erased(record, closed=case.known.memory_closed):
         return Refusal(reason=Reason.ERASED, current_version=record.version)
     return record
 

@@ -1,7 +1,7 @@
 """A person lets a record that waits into use, and says what gives way to it."""
 
 from eunoe.domain import conflict, lineage
-from eunoe.domain.addressed import left_without, present, steps, unrestricted
+from eunoe.domain.addressed import erased, left_without, present, steps, unrestricted
 from eunoe.domain.identity import cleared, not_own, repeated, seen_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -92,8 +92,8 @@ def _corrected(
         return _named(case, newcomer, replaces) or old
     if replaces is not None and replaces.memory_id != old.memory_id:
         return Refusal(reason=Reason.INVALID_FIELD, field="replaces", memory_id=old.memory_id)
-    if case.known.superseded_closed:
-        return Refusal(reason=Reason.SUBJECT_CLOSED, field="supersedes", memory_id=old.memory_id)
+    if erased(old, closed=case.known.superseded_closed):
+        return Refusal(reason=Reason.ERASED, field="supersedes", memory_id=old.memory_id)
     if allowed(old, Step.SUPERSEDED) is None:
         return Refusal(
             reason=Reason.WRONG_STATE, field="supersedes", memory_id=old.memory_id, current_version=old.version

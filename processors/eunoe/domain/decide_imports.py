@@ -74,7 +74,7 @@ def origin_of(command: Command, opened: Opened, fact: Fact) -> Origin | None:
 
 
 def _erased_people(case: Case, draft: Draft) -> Refusal | None:
-    objection = admission.open_subjects(case, draft) or lineage.present(case, draft)
+    objection = admission.open_subjects(case, draft) or lineage.present(case)
     if objection is not None and objection.reason is Reason.SUBJECT_CLOSED:
         return Refusal(reason=Reason.ERASED, field=objection.field)
     return objection

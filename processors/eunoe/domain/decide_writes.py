@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from eunoe.domain import admission, conflict, judging, lineage, retention
+from eunoe.domain.addressed import erased
 from eunoe.domain.identity import cleared, owner, repeated, source_allowed, writing_gate
 from eunoe.domain.known import Case, Refusal
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -26,7 +27,7 @@ from eunoe.schemas.events import (
     SupersededRef,
 )
 from eunoe.schemas.ids import MemoryId
-from eunoe.schemas.values import Action, Lifecycle, Writing
+from eunoe.schemas.values import Action, Writing
 
 
 def remember(case: Case, command: RememberMemory) -> Fact | Refusal:
@@ -89,7 +90,7 @@ def _asked(case: Case, command: RememberMemory | CorrectMemory) -> Fact | Refusa
         writing_gate(case, Action.WRITE, command.tenant)
         or source_allowed(case, command.draft)
         or admission.open_subjects(case, command.draft)
-        or lineage.present(case, command.draft)
+        or lineage.present(case)
         or repeated(case, command.idempotency)
         or within_rate(case)
     )
@@ -116,20 +117,26 @@ def _admissible(case: Case, draft: Draft) -> Refusal | None:
 
 def _unborn(case: Case, draft: Draft, expected: int) -> Refusal | None:
     """The version of what does not exist is 0 (A24)."""
-    if case.known.memory is not None and case.known.memory.lifecycle is Lifecycle.FORGOTTEN:
+    there = case.known.memory
+    if there is not None and erased(there, closed=_of_an_earlier_generation(case, draft, there)):
         return Refusal(reason=Reason.ERASED, memory_id=draft.memory_id, field="memory_id")
-    current = 0 if case.known.memory is None else case.known.memory.version
+    current = 0 if there is None else there.version
     if current or expected:
         return Refusal(reason=Reason.VERSION_CONFLICT, memory_id=draft.memory_id, current_version=current)
     return None
+
+
+def _of_an_earlier_generation(case: Case, draft: Draft, there: MemoryState) -> bool:
+    """Of the same person, from before they were forgotten and readmitted. Anybody else's is only known to be there."""
+    return there.subject == draft.subject and admission.generation_closed(case.known.subject, there.generation)
 
 
 def _replaceable(case: Case, command: CorrectMemory) -> Refusal | None:
     old = case.known.superseded
     if old is None:
         return Refusal(reason=Reason.NOT_FOUND, field="supersedes")
-    if case.known.superseded_closed:
-        return Refusal(reason=Reason.SUBJECT_CLOSED, field="supersedes", memory_id=old.memory_id)
+    if erased(old, closed=case.known.superseded_closed):
+        return Refusal(reason=Reason.ERASED, field="supersedes", memory_id=old.memory_id)
     hidden = cleared(case, old)
     if hidden is not None:
         return hidden

@@ -10,6 +10,7 @@ stands on: naming nothing, it stands on its own.
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from eunoe.domain.addressed import erased
 from eunoe.domain.identity import SENSITIVITY_RANK, cleared
 from eunoe.domain.known import Case, Refusal, Source
 from eunoe.domain.memory import MemoryState, Step, allowed
@@ -26,12 +27,10 @@ _FIELD: Final = "derived_from"
 _GOING: Final = frozenset({Lifecycle.ACTIVE, Lifecycle.QUARANTINED})
 
 
-def present(case: Case, draft: Draft) -> Refusal | None:
+def present(case: Case) -> Refusal | None:
     """Nothing it was built on is forgotten or restricted. Asked before the idempotency key, as about the people."""
     for source in case.known.sources:
-        if source.closed:
-            return Refusal(reason=Reason.SUBJECT_CLOSED, field=_FIELD)
-        if source.record is not None and source.record.lifecycle is Lifecycle.FORGOTTEN:
+        if erased(source.record, closed=source.closed):
             return Refusal(reason=Reason.ERASED, field=_FIELD)
         if source.restricted:
             return Refusal(reason=Reason.SUBJECT_RESTRICTED, field=_FIELD)

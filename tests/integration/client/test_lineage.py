@@ -93,7 +93,7 @@ async def test_a_summary_of_two_people_goes_with_either_and_so_does_what_stands_
     again = await memory.remember(
         "Again drinks.", subject="anna", derived_from=[{"memory_id": both.memory_id, "version": 1}], **WHERE
     )
-    assert (again.reason, again.field) == ("subject_closed", "derived_from")
+    assert (again.reason, again.field) == ("erased", "derived_from")
 
 
 async def test_a_seed_file_names_what_a_record_was_built_on_and_a_forgotten_seed_takes_it_along(

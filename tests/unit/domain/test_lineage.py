@@ -128,13 +128,11 @@ def test_a_record_built_on_another_persons_ends_with_that_person() -> None:
     )  # fmt: skip
     scenario.when(forget_subject(BOB)).then(SubjectForgotten(subject=BOB, generation=1, records=3))
     for name in ("pair", "all"):
-        scenario.when(retract(name), forget(name)).then(
-            Refused(reason=Reason.SUBJECT_CLOSED), Refused(reason=Reason.SUBJECT_CLOSED)
-        )
-        refused(build(scenario, f"on {name}", name, subject=CAROL), Reason.SUBJECT_CLOSED)
+        scenario.when(retract(name), forget(name)).then(Refused(reason=Reason.ERASED), Refused(reason=Reason.ERASED))
+        refused(build(scenario, f"on {name}", name, subject=CAROL), Reason.ERASED)
     scenario.when(retract("tea")).then(MemoryRetracted(memory_id=memory("tea"), version=2))
     scenario.given(readmit(BOB))
-    refused(build(scenario, "late", "pair"), Reason.SUBJECT_CLOSED)
+    refused(build(scenario, "late", "pair"), Reason.ERASED)
     assert replayed(scenario.events) == scenario.store
 
 

@@ -36,7 +36,9 @@ from unit.domain.samples import (
     promote,
     reject,
     remember,
+    resolve,
     retract,
+    suspend,
 )
 from unit.domain.scenario import Refused, Scenario
 
@@ -164,11 +166,15 @@ def test_a_record_is_forgotten_from_any_state_once(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [promote("waiting"), reject("waiting"), confirm("used"), retract("used"), expire("used"), forget("used")],
-)
+    [
+        promote("waiting"), reject("waiting"), confirm("used"), resolve("used", 1), retract("used"), suspend("used"),
+        expire("used"), forget("used"),
+    ],
+)  # fmt: skip
 def test_a_record_of_a_closed_generation_is_gone_for_every_command(scenario: Scenario, command: Command) -> None:
+    version = scenario.record(memory("used")).version
     scenario.given(forget_subject())
-    scenario.when(command).then(Refused(reason=Reason.SUBJECT_CLOSED))
+    scenario.when(command).then(Refused(reason=Reason.ERASED, current_version=version))
 
 
 def test_forgetting_anyone_a_record_is_about_closes_it(scenario: Scenario) -> None:
@@ -176,7 +182,7 @@ def test_forgetting_anyone_a_record_is_about_closes_it(scenario: Scenario) -> No
     scenario.given(remember(draft("shared", own, about=(BOB, CAROL), source_kind=SourceKind.THIRD_PARTY)))
     scenario.given(forget_subject(CAROL))
     scenario.when(promote("shared"), forget("shared")).then(
-        Refused(reason=Reason.SUBJECT_CLOSED), Refused(reason=Reason.SUBJECT_CLOSED)
+        Refused(reason=Reason.ERASED), Refused(reason=Reason.ERASED)
     )
     scenario.given(promote("waiting"))
 
@@ -188,7 +194,7 @@ def test_a_correction_of_what_is_gone_is_not_promoted(scenario: Scenario, key: K
         scenario.given(correct(draft(name, key, source_kind=SourceKind.THIRD_PARTY), old, 1))
     scenario.given(forget_subject(BOB), forget("used"))
     scenario.when(promote("first"), promote("second")).then(
-        Refused(reason=Reason.SUBJECT_CLOSED, field="supersedes", memory_id=memory("shared")),
-        Refused(reason=Reason.WRONG_STATE, field="supersedes", memory_id=memory("used")),
+        Refused(reason=Reason.ERASED, field="supersedes", memory_id=memory("shared")),
+        Refused(reason=Reason.ERASED, field="supersedes", memory_id=memory("used")),
     )
     assert scenario.record(memory("first")).version == 1

@@ -124,4 +124,4 @@ def test_what_waits_again_contradicts_nobody_is_replaced_by_nobody_and_meets_its
 
 
 def test_who_is_forgotten_takes_it_along() -> None:
-    told().given(suspend("used"), forget_subject()).when(promote("used", 2)).then(Refused(reason=Reason.SUBJECT_CLOSED))
+    told().given(suspend("used"), forget_subject()).when(promote("used", 2)).then(Refused(reason=Reason.ERASED))

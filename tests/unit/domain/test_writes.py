@@ -286,7 +286,10 @@ def test_after_readmission_only_the_new_generation_is_open(scenario: Scenario, k
     fresh = scenario.key(ALICE, MONTH)
     scenario.given(remember(draft("m", fresh, generation=2)))
     scenario.when(correct(draft("n", fresh, generation=2), "old", 1)).then(
-        Refused(reason=Reason.SUBJECT_CLOSED, memory_id=memory("old"))
+        Refused(reason=Reason.ERASED, memory_id=memory("old"))
+    )
+    scenario.when(remember(draft("old", fresh, generation=2))).then(
+        Refused(reason=Reason.ERASED, field="memory_id", memory_id=memory("old"))
     )
 
 
