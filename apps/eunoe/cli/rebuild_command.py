@@ -36,7 +36,6 @@ _MODELS: Final = ("keys", "subjects", "outcomes", "history", "recall", "review")
 @click.option("--until", type=Instant(), help="Build a generation as of then; it is not switched to.")
 @click.option("--until-offset", type=click.IntRange(0), help="The same, as before this offset in every partition.")
 @click.option("--no-switch", is_flag=True, help="Fill and compare only.")
-@click.option("--from-log-start", is_flag=True, help="Begin where the log begins, though that is not offset 0.")
 @click.option("--accept-difference", is_flag=True, help="Switch though the two differ, or cannot be compared.")
 @click.option("--patience", type=Seconds(), default=30.0, show_default=True, help="For the two to hold the same.")
 @click.option("--rollback", is_flag=True, help="Go back to the generation before the last switch.")
@@ -110,7 +109,6 @@ async def _rebuilt(at: "Rebuilding", given: dict[str, Any]) -> "RebuildReport":
             latency=given["latency"] / 1_000,
             until=given["until"],
             until_offset=given["until_offset"],
-            from_log_start=given["from_log_start"],
             accept=given["accept_difference"],
             switch=not given["no_switch"],
             patience=given["patience"],

@@ -10,7 +10,7 @@ from redis.exceptions import AuthenticationError, NoPermissionError, RedisError,
 from eunoe.console.known_log import LogChanged
 from eunoe.console.snapshot import Problem, Service
 from eunoe.readmodels.errors import StoreUnavailable
-from eunoe.runtime.errors import ForeignLog, MixedLog, NotInstalled, WorldFault, WrongPartitionCount
+from eunoe.runtime.errors import ForeignLog, LogCutOff, MixedLog, NotInstalled, WorldFault, WrongPartitionCount
 from eunoe.runtime.redis.errors import FunctionsUnavailable
 from eunoe.schemas.ids import Millis
 
@@ -19,6 +19,7 @@ SILENT = "does not answer"
 
 _SAID: Final[tuple[tuple[type[Exception] | UnionType, Service, str], ...]] = (
     (NotInstalled, Service.KAFKA, "has no log of this installation; run `eunoe topics apply`"),
+    (LogCutOff, Service.KAFKA, "has lost the beginning of the log: restore it from a copy"),
     (MixedLog | WrongPartitionCount, Service.KAFKA, "has topics that do not belong together"),
     (LogChanged, Service.KAFKA, "has another log than before"),
     (ForeignLog, Service.REDIS, "holds the read models of another log"),

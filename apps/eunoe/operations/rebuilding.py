@@ -52,7 +52,6 @@ class Wishes:
     latency: float | None = 0.02
     until: Millis | None = None
     until_offset: Offset | None = None
-    from_log_start: bool = False
     accept: bool = False
     switch: bool = True
     patience: float = 30.0
@@ -102,7 +101,7 @@ class Rebuilding:
             rebuild = await self._made(wishes)
             until = rebuild.until or {}
             prefixes = await self.places.begin({each: f"until {offset}" for each, offset in until.items()})
-            await rebuild.fill(prefixes, from_log_start=wishes.from_log_start)
+            await rebuild.fill(prefixes)
             if wishes.as_of_then:
                 await rebuild.freeze(prefixes)
                 return RebuildReport(model=self.places.model, frozen=tuple(prefixes))

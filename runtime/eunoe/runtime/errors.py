@@ -69,6 +69,22 @@ class NotInstalled(LogFault):
 
 
 @dataclass(eq=False)
+class LogCutOff(LogFault):
+    """What is kept for ever is not there any more from its beginning: retention, or somebody, cut it off."""
+
+    topic: str
+    partition: int
+    start: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic}/{self.partition} begins at offset {self.start}: what lay before is gone, and with it the "
+            "record by which this log is known. Restore the topic from a copy of it (a mirror, or a backup of the "
+            "broker's files). Do not make it anew: that would be another log, with which nothing here could be read"
+        )
+
+
+@dataclass(eq=False)
 class WrongPartitionCount(LogFault):
     """A topic has another number of partitions than the log was opened with. A tenant's partition must never move."""
 

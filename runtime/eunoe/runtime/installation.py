@@ -20,7 +20,7 @@ from redis.asyncio import Redis
 from eunoe.runtime.brokers import Bootstrap, check_login, connecting
 from eunoe.runtime.closing import close_in_time
 from eunoe.runtime.deadline import within
-from eunoe.runtime.errors import ForeignLog, MixedLog, NotInstalled, WrongPartitionCount
+from eunoe.runtime.errors import ForeignLog, LogCutOff, MixedLog, NotInstalled, WrongPartitionCount
 from eunoe.schemas.codec import EVENTS
 from eunoe.schemas.errors import SchemaError
 from eunoe.schemas.events import Event, EventHeader, PartitionOpened
@@ -74,7 +74,7 @@ async def read_installation(
 ) -> Installation:
     """The installation under ``names``. Waits for the broker at most ``timeout_seconds``.
 
-    Raises `NotInstalled`, `WrongPartitionCount`, `MixedLog`, or `BrokerAway`.
+    Raises `NotInstalled`, `LogCutOff`, `WrongPartitionCount`, `MixedLog`, or `BrokerAway`.
     """
     async with within(timeout_seconds, "reading the genesis records"), _consumer(bootstrap) as consumer:
         counts = await _partition_counts(consumer, names)
@@ -183,8 +183,11 @@ async def _settled(
 
 
 async def _first_records(consumer: AIOKafkaConsumer, topic: str, count: int) -> Sequence[First | None]:
-    """What each partition starts with; None where it holds nothing."""
+    """What each partition starts with; None where it holds nothing. Raises `LogCutOff`."""
     partitions = [TopicPartition(topic, number) for number in range(count)]
+    for partition, start in sorted((await consumer.beginning_offsets(partitions)).items()):
+        if start > 0:
+            raise LogCutOff(topic, partition.partition, start)
     ends = await consumer.end_offsets(partitions)
     waiting = {each for each in partitions if ends[each]}
     found: dict[int, First] = {}

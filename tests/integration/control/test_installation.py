@@ -1,12 +1,14 @@
 """The genesis records tell which log this is, and what does not fit is refused with the reason."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from redis.asyncio import Redis
 
-from eunoe.runtime.errors import BrokerAway, ForeignLog, MixedLog, NotInstalled, WrongPartitionCount
+from eunoe.runtime.errors import BrokerAway, ForeignLog, LogCutOff, MixedLog, NotInstalled, WrongPartitionCount
 from eunoe.runtime.installation import Installation, bind_redis, open_installation, read_installation
 from eunoe.runtime.kafka import apply_topics, topic_admin
 from eunoe.schemas.codec import EVENTS
@@ -100,6 +102,18 @@ async def test_a_partition_that_starts_with_something_else_is_refused(kafka_boot
         await read_installation(kafka_bootstrap, topics)
 
 
+@pytest.mark.parametrize("partitions", [(1,), range(PARTITIONS)], ids=["one", "all"])
+async def test_a_log_whose_beginning_is_gone_is_named_as_that_and_not_opened_again(
+    kafka_bootstrap: str, topics: TopicNames, partitions: Sequence[int]
+) -> None:
+    """Of all partitions nothing is left: opening it then would put a second log where the first one was."""
+    await open_installation(kafka_bootstrap, topics)
+    await _cut(kafka_bootstrap, topics, partitions)
+    for ask in (read_installation, open_installation):
+        with pytest.raises(LogCutOff, match=rf"memory-lifecycle/{partitions[0]} begins at offset 2: .*from a copy"):
+            await ask(kafka_bootstrap, topics)
+
+
 async def test_an_absent_broker_is_away_and_not_an_empty_log(topic_names: TopicNames) -> None:
     with pytest.raises(BrokerAway, match="reading the genesis records") as caught:
         await read_installation("127.0.0.1:1", topic_names, timeout_seconds=0.5)
@@ -148,3 +162,13 @@ async def _records(bootstrap: str, names: TopicNames) -> int:
         return count
     finally:
         await consumer.stop()
+
+
+async def _cut(kafka: str, topics: TopicNames, partitions: Sequence[int]) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
+    try:
+        await admin.start()
+        every = {TopicPartition(topics.name(Topic.LIFECYCLE), each): RecordsToDelete(2) for each in partitions}
+        await admin.delete_records(every)
+    finally:
+        await admin.close()

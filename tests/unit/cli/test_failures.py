@@ -12,7 +12,7 @@ from eunoe.client.line_problems import BadLine
 from eunoe.crypto.errors import KekUnusable, KeySourceUnavailable, WrongKek
 from eunoe.readmodels.errors import NoOutcome, StoreUnavailable
 from eunoe.readmodels.recall.errors import BadScope, ReadRefused
-from eunoe.runtime.errors import BrokerAway, ForeignLog, NotInstalled, StaleControl
+from eunoe.runtime.errors import BrokerAway, ForeignLog, LogCutOff, NotInstalled, StaleControl
 from eunoe.runtime.redis.errors import FunctionsUnavailable
 from eunoe.runtime.settings import SettingProblem, SettingsError
 from eunoe.schemas.ids import CommandId, TenantId
@@ -39,6 +39,7 @@ from eunoe.worker.errors import RoleUnavailable
         (redis.exceptions.ConnectionError("secret"), Exit.UNREACHABLE),
         (aiokafka.errors.KafkaConnectionError("secret"), Exit.UNREACHABLE),
         (NotInstalled("t", "no topic"), Exit.REFUSED),
+        (LogCutOff("t", 1, 7), Exit.REFUSED),
         (ForeignLog("", "a", "b"), Exit.REFUSED),
         (StaleControl("policy", 1, 2), Exit.REFUSED),
         (WrongKek("a", "b"), Exit.REFUSED),

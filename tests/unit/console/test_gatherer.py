@@ -16,7 +16,7 @@ from eunoe.console.board import Board, PartName
 from eunoe.console.gatherer import gathering
 from eunoe.console.snapshot import Part, Service, Snapshot
 from eunoe.runtime.clock import SystemClock
-from eunoe.runtime.errors import ForeignLog, NotInstalled
+from eunoe.runtime.errors import ForeignLog, LogCutOff, NotInstalled
 
 Look = Callable[[], Awaitable[Any]]
 
@@ -121,6 +121,11 @@ async def test_figures_stay_with_the_problem_beside_them_and_it_goes_when_it_is_
     [
         (KafkaConnectionError(), "Kafka", "does not answer"),
         (NotInstalled("memory-lifecycle", "x"), "Kafka", "has no log of this installation; run `eunoe topics apply`"),
+        (
+            LogCutOff("memory-lifecycle", 1, 7),
+            "Kafka",
+            "has lost the beginning of the log: restore it from a copy",
+        ),
         (ForeignLog("", "a", "b"), "Redis", "holds the read models of another log"),
         (ZeroDivisionError("secret"), "the console", "has a bug here (ZeroDivisionError)"),
     ],

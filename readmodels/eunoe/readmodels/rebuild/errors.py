@@ -35,7 +35,7 @@ class LogDoesNotReachBack(ReadModelError, LogFault):
     def __str__(self) -> str:
         return (
             f"{self.topic}/{self.partition} begins at offset {self.start}: what lay before is gone, and {self.model} "
-            "filled from there lacks it. Restore the topic, or accept the loss with --from-log-start"
+            "filled from there would lack it. Restore the topic from a copy of it; what serves stays as it is"
         )
 
 

@@ -31,7 +31,7 @@ from eunoe.runtime.installation import Installation
 from eunoe.runtime.redis.errors import SlotMoving
 from eunoe.runtime.redis.generations import NotChanged
 from eunoe.runtime.redis.prefix import Prefix
-from eunoe.runtime.redis.watermark import Step, Watermark
+from eunoe.runtime.redis.watermark import Watermark
 from eunoe.schemas.ids import Offset, Partition
 
 log = logging.getLogger(__name__)
@@ -107,11 +107,11 @@ class Rebuild:
     def places(self) -> Places:
         return Places(redis=self.redis, installation=self.installation, model=self.model.name)
 
-    async def fill(self, prefixes: Sequence[Prefix], *, from_log_start: bool = False) -> None:
+    async def fill(self, prefixes: Sequence[Prefix]) -> None:
         """Fold the log into each of them, up to its end as it is then. Raises `LogDoesNotReachBack`."""
         starts, self._ends = await self._bounds([each.partition for each in prefixes])
         for prefix in prefixes:
-            await self._start(prefix, starts[prefix.partition], from_log_start)
+            await self._start(prefix, starts[prefix.partition])
         telling = asyncio.create_task(self._tell())
         try:
             await side_by_side(prefixes, lambda each: self._fold(each, self._ends[each.partition]))
@@ -172,15 +172,12 @@ class Rebuild:
         for each in prefixes:
             await self.places.store.freeze(each, self.until[each.partition])
 
-    async def _start(self, prefix: Prefix, start: Offset, from_log_start: bool) -> None:
-        mark = Watermark(self.redis, prefix, self.model.functions)
-        position = await mark.position()
+    async def _start(self, prefix: Prefix, start: Offset) -> None:
+        position = await Watermark(self.redis, prefix).position()
         if position == 0 and start > 0:
-            if not from_log_start:
-                topic = self.installation.topic(self.model.source)
-                raise LogDoesNotReachBack(self.model.name, topic, prefix.partition, start)
-            await mark.move([Step(0, start)])
-        self._positions[prefix.partition] = max(position, start)
+            topic = self.installation.topic(self.model.source)
+            raise LogDoesNotReachBack(self.model.name, topic, prefix.partition, start)
+        self._positions[prefix.partition] = position
 
     async def _fold(self, prefix: Prefix, until: Offset) -> None:
         """Up to ``until``. Where Kafka or Redis fails it is tried again, until nothing comes of it for `patience`."""
