@@ -33,7 +33,7 @@ from eunoe.schemas.events import (
     Reason,
     SupersededRef,
 )
-from eunoe.schemas.ids import Millis, TenantId, is_name
+from eunoe.schemas.ids import MemoryId, Millis, TenantId, is_name
 from eunoe.schemas.values import Action, Confirmation, ConflictPolicy, Trust
 
 
@@ -101,10 +101,15 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
         return objection
     claimant = conflict.of_record(record, record.trust)
     others = tuple(each for each in case.known.rivals if conflict.contradicts(claimant, each, case.now))
-    objection = cleared(case, record, *others) or _seen(command.over, others)
+    ended = {
+        each.memory_id
+        for each in case.known.rivals
+        if each not in others and conflict.contradicts(claimant, each, Millis(0))
+    }
+    objection = cleared(case, record, *others) or _seen(command.over, others, ended)
     if objection is not None:
         return objection
-    if not others and any(conflict.contradicts(claimant, each, Millis(0)) for each in case.known.rivals):
+    if not others and ended:
         # The time of the other side is over: there is nothing left to retire, and nothing to wait for.
         return ConflictResolved(memory_id=record.memory_id, version=record.version + 1, superseded=())
     if not others:
@@ -124,17 +129,17 @@ def resolve(case: Case, command: ResolveConflict) -> Fact | Refusal:
     )
 
 
-def _seen(named: tuple[SeenRef, ...], others: tuple[MemoryState, ...]) -> Refusal | None:
-    """What gives way is what was looked at, as it was: nothing else, and nothing less."""
+def _seen(named: tuple[SeenRef, ...], others: tuple[MemoryState, ...], ended: set[MemoryId]) -> Refusal | None:
+    """What gives way is what was looked at, as it was: nothing else, and nothing less. ``ended``: sides whose time ran
+    out since; they need not give way, and may be named."""
     versions = {each.memory_id: each.version for each in named}
     for each in others:
         if versions.pop(each.memory_id, None) != each.version:
             return Refusal(
                 reason=Reason.VERSION_CONFLICT, field="over", memory_id=each.memory_id, current_version=each.version
             )
-    for left in versions:
-        return Refusal(reason=Reason.NO_CONFLICT, field="over", memory_id=left)
-    return None
+    left = next((each for each in versions if each not in ended), None)
+    return None if left is None else Refusal(reason=Reason.NO_CONFLICT, field="over", memory_id=left)
 
 
 def _needs_review(case: Case, record: MemoryState, others: tuple[MemoryState, ...]) -> bool:

@@ -542,8 +542,14 @@ def test_a_conflict_of_which_one_side_is_over_is_closed_by_an_answer_that_retire
     told.now = Millis(NOW + 2_000)
     version = told.record(memory("now")).version
     told.unchecked = len(told.events)
-    told.when(resolve("now", version)).then(
+    told.when(resolve("now", version, ("lunch", 1))).then(
+        Refused(reason=Reason.NO_CONFLICT, field="over", memory_id=memory("lunch"))
+    )
+    told.when(resolve("now", version, ("once", 2))).then(  # as it was looked at, while both held
         ConflictResolved(memory_id=memory("now"), version=version + 1, superseded=())
+    )
+    told.when(resolve("now", version + 1)).then(
+        ConflictResolved(memory_id=memory("now"), version=version + 2, superseded=())
     )
 
 
