@@ -24,7 +24,7 @@ from eunoe.detectors.vocabulary import Vocabulary
 from eunoe.schemas.values import SourceKind
 
 NAME: Final = "text"
-_SAYS: Final = {
+_READ_BY: Final = {
     SourceKind.USER_EXPLICIT: SaidBy.ANYONE,
     SourceKind.SYSTEM: SaidBy.ANYONE,
     SourceKind.INFERRED: SaidBy.MACHINES,
@@ -114,7 +114,7 @@ class TextDetector:
 
     def holding(self, examined: Examined) -> "list[_Words | _Form]":
         """Every rule that holds, possibly more than once."""
-        reading = self._readings[_SAYS.get(examined.source_kind, SaidBy.OTHERS)]
+        reading = self._readings[_READ_BY.get(examined.source_kind, SaidBy.OTHERS)]
         tokens = tokens_of(examined.folded, self._lexicon)
         words = self._lexicon.words(tokens)
         found: list[_Words | _Form] = []
