@@ -1,12 +1,14 @@
 """Where a switch or a way back that was killed halfway is gone on with, and the lease that keeps a rebuild alone."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
+from eunoe.readmodels.rebuild import lease
 from eunoe.readmodels.rebuild.errors import AlreadyRebuilding, NoSuchGeneration
 from eunoe.readmodels.rebuild.lease import leased
 from eunoe.readmodels.rebuild.places import Places
@@ -77,3 +79,26 @@ async def test_a_lease_that_ran_out_is_taken_again_unless_it_is_somebody_else_s(
 
     with pytest.raises(AlreadyRebuilding):
         await robbed()
+
+
+async def test_a_lease_ends_also_where_the_client_forgets_that_it_was_cancelled(
+    redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+    kept = lease._kept
+
+    async def deaf(*arguments: Any) -> bool:
+        asked.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.2)
+        return await kept(*arguments)
+
+    monkeypatch.setattr(lease, "_kept", deaf)
+    prefix = Prefix(LogId(new_id()), Partition(0), "history")
+
+    async def held() -> None:
+        async with leased(redis_client, prefix):
+            await asked.wait()
+
+    await asyncio.wait_for(held(), 10)
+    assert await redis_client.get(f"{prefix.generations}:rebuilding") is None

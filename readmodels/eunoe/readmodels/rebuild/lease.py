@@ -33,13 +33,12 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
     """
     key, token = f"{prefix.generations}:rebuilding", secrets.token_hex(8)
     await _take(redis, prefix, key, token)
-    holder, lost = asyncio.current_task(), False
+    holder, lost, over = asyncio.current_task(), False, asyncio.Event()
 
     async def renew() -> None:
         nonlocal lost
-        while True:
-            await asyncio.sleep(_RENEW_S)
-            if not await _kept(redis, key, token):
+        while not await _within(over, _RENEW_S):
+            if not await _kept(redis, key, token) and not over.is_set():
                 lost = True
                 if holder is not None:
                     holder.cancel()
@@ -53,10 +52,19 @@ async def leased(redis: Redis, prefix: Prefix) -> AsyncIterator[None]:
             raise AlreadyRebuilding(prefix.model, 0.0) from None
         raise
     finally:
-        task.cancel()
+        # Told, not cancelled: a client that is cancelled just as it answers may forget it, and renewing would go on
+        # for ever, with whoever waits for its end. What it asks has a limit of its own.
+        over.set()
         await asyncio.gather(task, return_exceptions=True)
         with contextlib.suppress(RedisError):  # without Redis it ends by itself
             await _FUNCTIONS.call(redis, "release", (key,), (token,))
+
+
+async def _within(over: asyncio.Event, seconds: float) -> bool:
+    """Whether it is over, at the latest after so many seconds."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(over.wait(), seconds)
+    return over.is_set()
 
 
 async def _kept(redis: Redis, key: str, token: str) -> bool:
