@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from eunoe.client.memory import Memory
 from eunoe.client.receipts import receipts_of, receipts_until
@@ -15,10 +16,11 @@ from eunoe.readmodels.recall.errors import ReadRefused
 from eunoe.runtime.principals import control_signer
 from eunoe.runtime.settings import Settings, SettingsError
 from eunoe.schemas.ids import EventId, Offset, Partition, PrincipalName, Pseudonym, TenantId, new_id
-from eunoe.schemas.receipts import FIRST, WORDING, Stage, receipt_hash
+from eunoe.schemas.receipts import BY_ITSELF, FIRST, WORDING, Stage, receipt_hash
+from eunoe.schemas.topics import Topic
 from eunoe.worker.embedded import RunningServices, running_services
 from eunoe.worker.older_log import OlderLog, RestoreUnfinished
-from eunoe.worker.roles import Role
+from eunoe.worker.roles import ALL, Role
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 WRITE: dict[str, Any] = {
@@ -105,6 +107,50 @@ async def test_two_erasures_make_one_chain_and_a_restart_proves_nothing_twice(
         previous = receipt_hash(record)
         stages.add((statement["request"], statement["stage"]))
     assert len(stages) == 6
+
+
+async def test_those_who_wait_together_are_proved_together_each_with_receipts_of_their_own(settings: Settings) -> None:
+    """One transaction, so one marker on the topic beside its receipts, for as many as wait for a stage."""
+    people, stages = 12, len(BY_ITSELF)
+    async with (
+        running_services(settings, ALL - {Role.ATTEST}) as running,
+        Memory.connect(settings) as memory,
+        Memory.connect(replace(settings, principal=PrincipalName("dev-officer"))) as officer,
+    ):
+        await running.ready()
+        for number in range(people):
+            await remember(memory, f"person-{number}", "Something.")
+        requests = [
+            (await officer.forget_subject(f"person-{number}", tenant="acme")).command_id for number in range(people)
+        ]
+        async with running_services(settings, frozenset({Role.ATTEST})):
+            for each in requests:
+                await receipts_until(settings, memory.installation, ACME, [each], Stage.SCANNED, 60)
+    found = await receipts_of(settings, memory.installation, ACME)
+    statements = [verified_statement(receipt_document(each), public_key(settings)) for each in found]
+    assert {(each["request"], each["stage"]) for each in statements} == {
+        (request, stage.value) for request in requests for stage in BY_ITSELF
+    }
+    assert [each["sequence"] for each in statements] == list(range(1, people * stages + 1))
+    assert [each["previous"] for each in statements] == [FIRST, *map(receipt_hash, found[:-1])]
+    markers = await end_of(settings, Topic.RECEIPTS) - len(found)
+    assert stages <= markers <= 2 * stages, "at most one more round for what came while the first was made"
+    assert settings.erasure_ledger is not None
+    entries = ErasureLedger(settings.erasure_ledger).entries()
+    entered = {each.closing.offset: each.number for each in entries if each.closing is not None}
+    assert sorted(entered.values()) == list(range(1, people + 1))
+    logical = [each for each in statements if each["stage"] == Stage.LOGICAL]
+    assert [entered[each["closed_at_offset"]] for each in logical] == [each["checks"][0]["entry"] for each in logical]
+
+
+async def end_of(settings: Settings, topic: Topic) -> int:
+    consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka)
+    await consumer.start()
+    try:
+        place = TopicPartition(settings.topics.name(topic), 0)
+        return int((await consumer.end_offsets([place]))[place])
+    finally:
+        await consumer.stop()
 
 
 async def test_without_log_directories_a_receipt_says_that_nothing_was_scanned(settings: Settings) -> None:

@@ -1,5 +1,6 @@
 """The erasure ledger: numbered, chained, appended once per closing event, and never on a file that was changed."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,43 @@ def test_entries_are_numbered_and_an_event_is_entered_once(tmp_path: Path) -> No
     ]
     assert [each.number for each in ErasureLedger(path).entries()] == [1, 2, 3]
     assert (path.stat().st_mode & 0o777) == 0o600
+
+
+def test_many_are_entered_by_one_flush_and_what_is_there_already_keeps_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    ledger = ErasureLedger(tmp_path / "erasures.jsonl")
+    append(ledger.path, 0, 5, "there")
+    flushed.clear()
+    some = [closing(0, offset, event, event) for offset, event in ((7, "a"), (5, "there"), (9, "b"), (7, "a"))]
+    assert [each.number for each in ledger.append_all(LOG, some)] == [2, 1, 3, 2]
+    assert len(flushed) == 1
+    assert [each.number for each in ledger.append_all(LOG, some)] == [2, 1, 3, 2]
+    assert len(flushed) == 2, "whoever wrote them may have been killed before the disk had them"
+    assert [each.number for each in ledger.entries()] == [1, 2, 3]
+
+
+def test_whoever_is_killed_among_many_leaves_whole_entries_and_the_rest_is_entered_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = ErasureLedger(tmp_path / "erasures.jsonl")
+    many = [closing(0, offset, f"event-{offset}", f"person-{offset}") for offset in range(300)]
+    write, left = os.write, iter(range(200))
+
+    def dying(file: int, content: bytes) -> int:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return write(file, content)
+
+    monkeypatch.setattr(os, "write", dying)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.append_all(LOG, many)
+    monkeypatch.setattr(os, "write", write)
+    assert [each.number for each in ledger.entries()] == list(range(1, 201))
+    assert [each.number for each in ledger.append_all(LOG, many)] == list(range(1, 301))
+    assert [each.closing for each in ledger.entries()] == many
 
 
 def test_what_a_log_must_hold_is_the_last_closing_of_each_person(tmp_path: Path) -> None:

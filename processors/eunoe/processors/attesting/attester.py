@@ -19,7 +19,8 @@ from eunoe.processors.attesting.key_log import keys_of, read_keys
 from eunoe.processors.attesting.pending import Erasure, attest_prefix, pending, proved
 from eunoe.processors.attesting.redis_files import rewritten
 from eunoe.processors.attesting.segments import SegmentScan, folders_of, scan
-from eunoe.processors.attesting.stage_checks import PERSON, TENANT, compacted_checks, scan_checks
+from eunoe.processors.attesting.stage_checks import compacted_checks, logical_checks, scan_checks
+from eunoe.processors.attesting.statement import Made, facts_of, whose_of
 from eunoe.runtime.brokers import Bootstrap
 from eunoe.runtime.clock import Clock
 from eunoe.runtime.installation import Installation
@@ -29,17 +30,17 @@ from eunoe.runtime.redis.generations import GenerationStore
 from eunoe.runtime.redis.prefix import Prefix
 from eunoe.schemas.control import KekRotation, RotationStage
 from eunoe.schemas.ids import KeyId, Millis, Offset, Partition
-from eunoe.schemas.receipts import BY_ITSELF, FORMAT, NOT_COVERED, WORDING, Stage
+from eunoe.schemas.receipts import BY_ITSELF, NOT_COVERED, Stage
 from eunoe.schemas.topics import Topic
 
 log = logging.getLogger(__name__)
 
 _BACKUPS_AGAIN_S: Final = 30.0
+AT_ONCE: Final = 200
+"""Receipts in one transaction: about 3 kB each, so well below what a producer sends in one request."""
 
 KEYS: Final = "keys"
 """The read model of wrapped keys."""
-_FACTS: Final = ("request", "tenant", "generation", "incarnation", "closed_at_offset", "closed_at_log_time_ms")
-"""What names the erasure in each of its receipts: a generation of a person, or an incarnation of a whole tenant."""
 
 
 @dataclass(slots=True)
@@ -47,11 +48,13 @@ class _Proof:
     """What is remembered of one erasure between looks. None of it is needed to go on after a crash.
 
     ``needles``: wrapped keys that were seen before they were gone; ``seen_on_disk``: how many of its keys the segment
-    scan found then. ``closed_everywhere``: when all read models were first seen past the closing event.
+    scan found then. ``entry``: its number in the erasure ledger. ``closed_everywhere``: when all read models were first
+    seen past the closing event.
     """
 
     needles: Mapping[KeyId, bytes] = field(default_factory=dict)
     seen_on_disk: int | None = None
+    entry: int | None = None
     closed_everywhere: Millis | None = None
 
 
@@ -101,16 +104,13 @@ class Attester:
         if fresh:
             self._keys |= await keys_of(self.bootstrap, self.installation, self.partition, fresh)
             await self._look_before(fresh)
-        for each in erasures:
-            if not self.chain.has(each.offset, Stage.LOGICAL):
-                await self._logical(each, self._proofs.setdefault(each.offset, _Proof()))
+        await self._logical([each for each in erasures if not self.chain.has(each.offset, Stage.LOGICAL)])
         await self._destroyed([each for each in erasures if self.chain.has(each.offset, Stage.LOGICAL)])
-        for each in erasures:
-            if self.chain.has(each.offset, Stage.SCANNED):
-                await proved(self.redis, prefix, each)
-                self._proofs.pop(each.offset, None)
-                self._keys.pop(each.offset, None)
-            heed_cancellation()
+        done = [each for each in erasures if self.chain.has(each.offset, Stage.SCANNED)]
+        await proved(self.redis, prefix, done)
+        for each in done:
+            self._proofs.pop(each.offset, None)
+            self._keys.pop(each.offset, None)
 
     async def _backups(self, rotation: KekRotation | None) -> None:
         now = asyncio.get_running_loop().time()
@@ -126,10 +126,11 @@ class Attester:
             log.warning("partition %d: keys are still under a retired KEK; no receipt of it yet", self.partition)
             self._backups_at = now + _BACKUPS_AGAIN_S
             return
-        for offset in found:
-            own = own_check(self.chain, offset, rotation, self.partition)
-            _, facts = self.chain.compacted[offset]
-            await self._state(facts, Stage.BACKUPS_UNREADABLE, [own, *checks], not_covered())
+        said = [
+            (self.chain.compacted[each][1], [own_check(self.chain, each, rotation, self.partition), *checks])
+            for each in found
+        ]
+        await self._state(Stage.BACKUPS_UNREADABLE, said, not_covered())
 
     def _oldest(self, erasures: Sequence[Erasure]) -> Mapping[Stage, Millis]:
         found: dict[Stage, Millis] = {}
@@ -157,72 +158,78 @@ class Attester:
         if not erasures:
             return
         keys = await read_keys(self.bootstrap, self.installation, self.partition, asked)
-        gone = [each for each in erasures if not keys.of(self._keys[each.offset]).values]
-        for each in gone:
-            if not self.chain.has(each.offset, Stage.COMPACTED):
-                own = self._keys[each.offset]
-                await self._write(each, Stage.COMPACTED, compacted_checks(own, keys.of(own), _whose(each)))
+        gone = [each for each in erasures if self._keys[each.offset].isdisjoint(keys.values)]
+        compacted = [each for each in gone if not self.chain.has(each.offset, Stage.COMPACTED)]
+        owned = [(each, self._keys[each.offset]) for each in compacted]
+        said = [(each, compacted_checks(own, keys.of(own), whose_of(each))) for each, own in owned]
+        await self._write(Stage.COMPACTED, said)
         if not gone or not await self._let_go_in_redis(keys.last_tombstone):
             return
         proofs = {each.offset: self._proofs.setdefault(each.offset, _Proof()) for each in gone}
         needles = [needle for each in proofs.values() for needle in each.needles.values()]
         control = keys.control
         found = await self._scan(asked | ({control} if control else set()), needles)
-        still = [needles[at] for at in found.needles] if found else []
-        for each in gone:
-            await self._scanned(each, proofs[each.offset], found, control, still)
+        still = frozenset(needles[at] for at in found.needles) if found else frozenset()
+        scanned = [(each, self._scanned(each, proofs[each.offset], found, control, still)) for each in gone]
+        await self._write(Stage.SCANNED, [(each, checks) for each, checks in scanned if checks is not None])
 
-    async def _logical(self, erasure: Erasure, proof: _Proof) -> None:
-        closing = Closing(
-            partition=self.partition,
-            offset=erasure.offset,
-            event_id=erasure.event_id,
-            tenant=erasure.tenant,
-            subject=erasure.subject,
-            generation=erasure.generation,
-        )
-        entry = await asyncio.to_thread(self.ledger.append, self.installation.log_id, closing)
+    async def _logical(self, erasures: Sequence[Erasure]) -> None:
+        """For all of them by one flush of the erasure ledger and one look at the read models."""
+        if not erasures:
+            return
+        await self._entered([each for each in erasures if self._proofs[each.offset].entry is None])
         positions = {each: await self._position(each) for each in self.models}
-        if min(positions.values(), default=0) <= erasure.offset:
-            proof.closed_everywhere = None
-            return
-        now = self.clock.now()
-        proof.closed_everywhere = proof.closed_everywhere or now
-        if now - proof.closed_everywhere < self.cache_age:
-            return
-        checks = [
-            {"check": "entered in the erasure ledger outside the cluster", "passed": True, "entry": entry.number},
-            *(
-                {"check": f"read model {name} has folded the closing event", "passed": True, "position": position}
-                for name, position in sorted(positions.items())
-            ),
-            {
-                "check": "opened keys in readers' memory have run out; workers drop theirs as they fold",
-                "passed": True,
-                "waited_ms": now - proof.closed_everywhere,
-            },
-        ]
-        await self._write(erasure, Stage.LOGICAL, checks)
+        now, lowest = self.clock.now(), min(positions.values(), default=0)
+        waited: dict[Offset, int] = {}
+        for each in erasures:
+            proof = self._proofs[each.offset]
+            proof.closed_everywhere = (proof.closed_everywhere or now) if lowest > each.offset else None
+            if proof.closed_everywhere is not None and now - proof.closed_everywhere >= self.cache_age:
+                waited[each.offset] = now - proof.closed_everywhere
+        ready = [each for each in erasures if each.offset in waited]
+        await self._entered(ready)  # looked at anew for the receipt
+        numbers = [(each, self._proofs[each.offset].entry or 0) for each in ready]
+        said = [(each, logical_checks(number, positions, waited[each.offset])) for each, number in numbers]
+        await self._write(Stage.LOGICAL, said)
 
-    async def _scanned(
+    async def _entered(self, erasures: Sequence[Erasure]) -> None:
+        """Every one of them stands in the erasure ledger, flushed to the disk, before anybody is told."""
+        if not erasures:
+            return
+        closings = [
+            Closing(
+                partition=self.partition,
+                offset=each.offset,
+                event_id=each.event_id,
+                tenant=each.tenant,
+                subject=each.subject,
+                generation=each.generation,
+            )
+            for each in erasures
+        ]
+        entries = await asyncio.to_thread(self.ledger.append_all, self.installation.log_id, closings)
+        for each, entry in zip(erasures, entries, strict=True):
+            self._proofs[each.offset].entry = entry.number
+
+    def _scanned(
         self,
         erasure: Erasure,
         proof: _Proof,
         found: SegmentScan | None,
         control: KeyId | None,
-        still: Sequence[bytes],
-    ) -> None:
+        still: frozenset[bytes],
+    ) -> list[Mapping[str, Any]] | None:
+        """The checks of its receipt; None where renamed files wait for their deletion: looked at again."""
         asked = self._keys[erasure.offset]
         if found is None:
             check = "segment files of the brokers were not scanned: no log directory is reachable from here"
-            await self._write(erasure, Stage.SCANNED, [{"check": check, "passed": False}, *self._redis_checks])
-            return
-        if found.values & {key.encode() for key in asked} or not set(still).isdisjoint(proof.needles.values()):
-            return  # renamed files wait for their deletion; looked at again
+            return [{"check": check, "passed": False}, *self._redis_checks]
+        if found.values & {key.encode() for key in asked} or not still.isdisjoint(proof.needles.values()):
+            return None
         seen = control is not None and control.encode() in found.values
-        whose = _whose(erasure)
+        whose = whose_of(erasure)
         checks = scan_checks(asked, len(proof.needles), proof.seen_on_disk, found, control=seen, whose=whose)
-        await self._write(erasure, Stage.SCANNED, [*checks, *self._redis_checks])
+        return [*checks, *self._redis_checks]
 
     async def _scan(self, asked: frozenset[KeyId] | set[KeyId], needles: Sequence[bytes]) -> SegmentScan | None:
         folders = folders_of(self.log_directories, self.installation.topic(Topic.KEYS), self.partition)
@@ -247,40 +254,22 @@ class Attester:
         prefix = Prefix(self.installation.log_id, self.partition, model)
         return min((await GenerationStore(self.redis).filled(prefix)).values())
 
-    async def _write(self, erasure: Erasure, stage: Stage, checks: Sequence[Mapping[str, Any]]) -> None:
-        facts = {
-            "request": erasure.request,
-            "tenant": erasure.tenant,
-            "incarnation" if erasure.subject is None else "generation": erasure.generation,
-            "closed_at_offset": erasure.offset,
-            "closed_at_log_time_ms": erasure.closed_at,
-        }
-        await self._state(facts, stage, checks, NOT_COVERED)
+    async def _write(self, stage: Stage, said: Sequence[tuple[Erasure, Sequence[Mapping[str, Any]]]]) -> None:
+        await self._state(stage, [(facts_of(erasure), checks) for erasure, checks in said], NOT_COVERED)
 
     async def _state(
         self,
-        facts: Mapping[str, Any],
         stage: Stage,
-        checks: Sequence[Mapping[str, Any]],
+        said: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]],
         limits: Sequence[str],
     ) -> None:
-        statement = {
-            "receipt": "eunoe erasure receipt",
-            "format": FORMAT,
-            "stage": stage.value,
-            "claim": WORDING if all(each["passed"] for each in checks) else "not proved at this stage",
-            **{name: facts[name] for name in _FACTS if name in facts},
-            "installation": self.installation.log_id,
-            "topics": {each.value: self.installation.topic(each) for each in (Topic.LIFECYCLE, Topic.KEYS)},
-            "partition": self.partition,
-            "checked_at_machine_time_ms": self.clock.now(),
-            "checks": list(checks),
-            "not_covered": list(limits),
-        }
-        record = await self.chain.write(facts["tenant"], statement)
-        self.meter.add(RECEIPTS, stage.value)
-        log.info("partition %d: receipt %d, stage %s", self.partition, record.sequence, stage)
-
-
-def _whose(erasure: Erasure) -> str:
-    return TENANT if erasure.subject is None else PERSON
+        """A receipt of ``stage`` for each: what names the erasure, and its checks."""
+        for start in range(0, len(said), AT_ONCE):
+            some = said[start : start + AT_ONCE]
+            made = Made(self.installation, self.partition, self.clock.now(), stage, limits)
+            records = await self.chain.write(
+                [(facts["tenant"], made.statement(facts, checks)) for facts, checks in some]
+            )
+            self.meter.add(RECEIPTS, stage.value, amount=len(records))
+            log.info("partition %d: %d receipts, stage %s", self.partition, len(records), stage)
+            heed_cancellation()

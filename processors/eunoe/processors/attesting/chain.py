@@ -1,4 +1,4 @@
-"""The receipts of one partition: numbered, each naming the hash of the one before, signed, written one by one.
+"""The receipts of one partition: numbered, each naming the hash of the one before, signed, written by one writer.
 
 The topic itself says what is written: who takes a partition over fences the writer before it, and only then reads how
 far the chain is. So no stage has two receipts and no number is used twice.
@@ -6,7 +6,7 @@ far the chain is. So no stage has two receipts and no number is used twice.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -54,33 +54,45 @@ class ReceiptChain:
         if stage is Stage.COMPACTED:
             self.compacted[closed_at] = record.sequence, body
 
-    async def write(self, tenant: TenantId, statement: Mapping[str, Any]) -> ReceiptRecord:
-        """Number, chain, sign and write ``statement``; returns once it is committed.
+    async def write(self, statements: Sequence[tuple[TenantId, Mapping[str, Any]]]) -> Sequence[ReceiptRecord]:
+        """Number, chain and sign each of ``statements``; returns once all of them are committed, in one transaction.
 
-        Raises what aiokafka raises (fenced, broker away): then it is not known whether it was written, and the chain
-        must be read again.
+        Raises what aiokafka raises (fenced, broker away): then it is not known whether they were written (all of them
+        or none), and the chain must be read again.
         """
-        sequence = self._sequence + 1
-        body = receipt_body({**statement, "sequence": sequence, "previous": self._previous})
-        log_id = self._installation.log_id
-        record = ReceiptRecord(
-            log_id=log_id,
-            sequence=sequence,
-            body=body,
-            signer=self._signer.secret_id,
-            signature=self._signer.sign(signed_receipt_bytes(log_id, sequence, body)),
-        )
+        records = self._records(statements)
         topic = self._installation.topic(Topic.RECEIPTS)
         async with asyncio.timeout(_WRITE_S):
             await self._producer.begin_transaction()
-            sent = await self._producer.send(
-                topic, value=RECEIPTS.encode(record), key=tenant.encode(), partition=self._partition
-            )
-            # Awaited first: aiokafka commits a transaction of which a batch was refused.
-            await sent
+            sent = [
+                await self._producer.send(
+                    topic, value=RECEIPTS.encode(each), key=tenant.encode(), partition=self._partition
+                )
+                for (tenant, _), each in zip(statements, records, strict=True)
+            ]
+            for each in sent:  # awaited first: aiokafka commits a transaction of which a batch was refused
+                await each
             await self._producer.commit_transaction()
-        self.follow(record)
-        return record
+        for record in records:
+            self.follow(record)
+        return records
+
+    def _records(self, statements: Sequence[tuple[TenantId, Mapping[str, Any]]]) -> Sequence[ReceiptRecord]:
+        log_id, sequence, previous = self._installation.log_id, self._sequence, self._previous
+        records = []
+        for _, statement in statements:
+            sequence += 1
+            body = receipt_body({**statement, "sequence": sequence, "previous": previous})
+            record = ReceiptRecord(
+                log_id=log_id,
+                sequence=sequence,
+                body=body,
+                signer=self._signer.secret_id,
+                signature=self._signer.sign(signed_receipt_bytes(log_id, sequence, body)),
+            )
+            previous = receipt_hash(record)
+            records.append(record)
+        return records
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -113,15 +113,22 @@ class ErasureLedger:
         return tuple(_checked(self.path, content))
 
     def append(self, log_id: LogId, closing: Closing, kind: str = CLOSED) -> ErasureEntry:
-        """The entry of this closing event, written and flushed to the disk; the one that is there already, if it is.
+        """As `append_all`, of one."""
+        (entry,) = self.append_all(log_id, (closing,), kind)
+        return entry
 
-        Raises `BrokenErasureLedger`, ``OSError``.
+    def append_all(self, log_id: LogId, closings: Sequence[Closing], kind: str = CLOSED) -> Sequence[ErasureEntry]:
+        """The entry of each closing event, all of them flushed to the disk; the one that is there already, if it is.
+
+        However many they are, the file is read once and flushed once. Raises `BrokenErasureLedger`, ``OSError``; then
+        some of them may be entered, and entering all of them again is right.
         """
-        return self._write(log_id, kind, closing)
+        return self._write(log_id, kind, closings)
 
     def mark(self, log_id: LogId, kind: str) -> ErasureEntry:
         """`RESTORING` or `RESTORED`, written and flushed to the disk."""
-        return self._write(log_id, kind, None)
+        (entry,) = self._write(log_id, kind, (None,))
+        return entry
 
     def standing(self, log_id: LogId) -> "Standing":
         """What must be true of this log. Raises `BrokenErasureLedger`."""
@@ -135,17 +142,24 @@ class ErasureLedger:
                 newest[closing.tenant, closing.generation if closing.subject is None else closing.subject] = each
         return Standing(restoring=restoring, newest=tuple(each for each in newest.values() if each.kind == CLOSED))
 
-    def _write(self, log_id: LogId, kind: str, closing: Closing | None) -> ErasureEntry:
+    def _write(self, log_id: LogId, kind: str, closings: Sequence[Closing | None]) -> Sequence[ErasureEntry]:
         with self._locked() as file:
             found = tuple(_checked(self.path, _whole(file)))
-            for each in found:
-                if closing is not None and (each.log_id, each.kind, each.closing) == (log_id, kind, closing):
-                    return each
-            previous = _hash(found[-1].line) if found else _FIRST
-            entry = ErasureEntry(number=len(found) + 1, log_id=log_id, kind=kind, closing=closing, previous=previous)
-            os.write(file, entry.line + b"\n")
-            os.fsync(file)
-            return entry
+            known = {_identity(each): each for each in reversed(found)}
+            number, previous = len(found), _hash(found[-1].line) if found else _FIRST
+            entries = []
+            for closing in closings:
+                entry = None if closing is None else known.get((log_id, kind, closing))
+                if entry is None:
+                    number += 1
+                    entry = ErasureEntry(number=number, log_id=log_id, kind=kind, closing=closing, previous=previous)
+                    # Line by line: whoever is killed here leaves whole lines.
+                    os.write(file, entry.line + b"\n")
+                    previous = _hash(entry.line)
+                    known[_identity(entry)] = entry
+                entries.append(entry)
+            os.fsync(file)  # those that were there as well: whoever wrote them may have been killed before this line
+            return entries
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -159,6 +173,10 @@ class ErasureLedger:
             yield file
         finally:
             os.close(file)
+
+
+def _identity(entry: ErasureEntry) -> tuple[LogId, str, Closing | None]:
+    return entry.log_id, entry.kind, entry.closing
 
 
 def _whole(file: int) -> bytes:

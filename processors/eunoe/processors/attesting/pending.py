@@ -94,7 +94,8 @@ async def pending(redis: Redis, prefix: Prefix) -> list[Erasure]:
     return sorted((_DECODER.decode(each) for each in await answer), key=lambda each: each.offset)
 
 
-async def proved(redis: Redis, prefix: Prefix, erasure: Erasure) -> None:
-    """Nothing is left to prove. A ledger of receipts filled anew names it again, and finds its receipts written."""
-    answer: Any = redis.hdel(_pending(prefix), str(erasure.offset))
-    await answer
+async def proved(redis: Redis, prefix: Prefix, erasures: Sequence[Erasure]) -> None:
+    """Nothing is left to prove. A ledger of receipts filled anew names them again, and finds their receipts written."""
+    if erasures:
+        answer: Any = redis.hdel(_pending(prefix), *(str(each.offset) for each in erasures))
+        await answer

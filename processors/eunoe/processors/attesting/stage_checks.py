@@ -1,4 +1,4 @@
-"""What was checked for the receipts *compacted* and *scanned*, in the words in which they say it."""
+"""What was checked for the receipts *logical*, *compacted* and *scanned*, in the words in which they say it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,6 +10,22 @@ from eunoe.schemas.ids import KeyId
 PERSON: Final = "the generation"
 TENANT: Final = "the tenant"
 """Whose keys they are."""
+
+
+def logical_checks(entry: int, positions: Mapping[str, int], waited: int) -> list[Mapping[str, Any]]:
+    """``entry``: its number in the erasure ledger. ``positions``: of the read models. ``waited``: ms since."""
+    return [
+        {"check": "entered in the erasure ledger outside the cluster", "passed": True, "entry": entry},
+        *(
+            {"check": f"read model {name} has folded the closing event", "passed": True, "position": position}
+            for name, position in sorted(positions.items())
+        ),
+        {
+            "check": "opened keys in readers' memory have run out; workers drop theirs as they fold",
+            "passed": True,
+            "waited_ms": waited,
+        },
+    ]
 
 
 def compacted_checks(asked: frozenset[KeyId], keys: KeyLog, whose: str = PERSON) -> list[Mapping[str, Any]]:
