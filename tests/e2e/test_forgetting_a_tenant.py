@@ -174,6 +174,12 @@ async def story(
             assert (statement["incarnation"], "generation" in statement) == (1, False)
             stages[statement["stage"]] = statement["checks"]
         assert list(stages) == ["logical", "compacted", "scanned"]
+        repeated = await eunoe.json("forget", "--tenant", ACME, "--all", "--as", "dev-officer")
+        assert (repeated["outcome"]["reason"], repeated["stage"]) == ("tenant_forgotten", "scanned")
+        assert repeated["receipts"] == json.loads(json.dumps([receipt_document(each) for each in receipts]))
+        said = await eunoe("forget", "--tenant", ACME, "--all", "--as", "dev-officer")
+        assert "acme is forgotten already" in said
+        assert f"eunoe receipt show {forgotten.command_id} --tenant acme" in " ".join(said.split())
         file = tmp_path / "receipts.json"
         file.write_text(json.dumps([receipt_document(each) for each in receipts]))
         checked = await eunoe("receipt", "verify", str(file), "--key", base64.b64encode(public).decode())

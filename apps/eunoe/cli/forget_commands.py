@@ -19,6 +19,7 @@ LOGICAL: Final = "logical"
 REQUESTED: Final = "ForgettingRequested"
 PROPOSED: Final = "TenantActionProposed"
 FORGOTTEN: Final = "TenantForgotten"
+ALREADY: Final = "tenant_forgotten"
 _STAGES: Final = (LOGICAL, "compacted", "scanned")
 REMAINS: Final = (
     "no read shows it any more; its sealed text stays in the log, under a key that it shares with other memories of "
@@ -79,10 +80,13 @@ def forget(call: Call, everything: bool, until: str | None, timeout: float, **gi
 
 
 def forget_tenant(call: Call, tenant: str, until: str | None, timeout: float) -> None:
-    """The whole tenant. Ends with 1 where it is refused, or ``until`` was asked for and is not reached."""
-    outcome = outcome_or_end(call, tenant, _of_tenant(call, tenant, timeout, forgets=True))
-    if outcome.kind == FORGOTTEN:
-        return _show_receipts(call, outcome, tenant, until or _STAGES[-1], timeout)
+    """The whole tenant. Ends with 1 where it is refused, or ``until`` was asked for and is not reached.
+
+    One that is forgotten already ends as the first time, whoever asked for that.
+    """
+    outcome, incarnation = outcome_or_end(call, tenant, _forgetting(call, tenant, timeout))
+    if outcome.kind == FORGOTTEN or outcome.reason == ALREADY:
+        return _show_receipts(call, outcome, tenant, until or _STAGES[-1], timeout, incarnation)
     said = outcome_text(outcome)
     if outcome.kind == PROPOSED:
         said += f"\n{_proposed(f'eunoe forget --tenant {tenant} --all')}"
@@ -103,12 +107,20 @@ def _proposed(command: str) -> str:
     )
 
 
-async def _of_tenant(call: Call, tenant: str, timeout: float, *, forgets: bool) -> "Outcome":
+async def _forgetting(call: Call, tenant: str, timeout: float) -> "tuple[Outcome, int]":
+    """With the incarnation that was meant."""
+    from eunoe.client.memory import Memory
+    from eunoe.schemas.ids import TenantId
+
+    async with Memory.connect(call.settings()) as memory:
+        standing = await memory.reading.tenants.standing(TenantId(tenant))
+        return await memory.forget_tenant(tenant, timeout=timeout), standing.incarnation
+
+
+async def _readmitting(call: Call, tenant: str, timeout: float) -> "Outcome":
     from eunoe.client.memory import Memory
 
     async with Memory.connect(call.settings()) as memory:
-        if forgets:
-            return await memory.forget_tenant(tenant, timeout=timeout)
         return await memory.readmit_tenant(tenant, timeout=timeout)
 
 
@@ -121,36 +133,44 @@ def _requested(outcome: "Outcome") -> str:
     )
 
 
-def _show_receipts(call: Call, outcome: "Outcome", tenant: str, until: str, timeout: float) -> None:
+def _show_receipts(
+    call: Call, outcome: "Outcome", tenant: str, until: str, timeout: float, incarnation: int | None = None
+) -> None:
+    """``incarnation``: of a whole tenant, which is forgotten once, so that its receipts are known by it."""
     from rich.console import Group
 
     from eunoe.cli.receipt_commands import receipts_table
     from eunoe.crypto.receipts import receipt_document
 
     with call.aside.status(f"Waiting until it is proved: {until} …"):
-        records = run(_receipts(call, outcome, tenant, until, timeout))
+        records = run(_receipts(call, outcome, tenant, until, timeout, incarnation))
     documents = [receipt_document(each) for each in records]
     proved = {each["statement"]["stage"]: each["statement"]["claim"] == WORDING for each in documents}
     reached = next((stage for stage in reversed(_STAGES) if stage in proved), None)
     document = {"stage": reached, "outcome": outcome_document(outcome), "receipts": documents}
+    became = f"{tenant} is forgotten already; this is what became of it" if outcome.refused else outcome_text(outcome)
     said = f"{until}: {WORDING}" if proved.get(until) else f"{until}: not proved within {timeout:g} s"
-    command_id = outcome.first_command_id or outcome.command_id
-    more = f"eunoe receipt show {command_id} --tenant {tenant}"
-    call.show(document, lambda: Group(outcome_text(outcome), receipts_table(documents), f"{said}  ({more})"))
+    known = documents[0]["statement"]["request"] if documents else outcome.first_command_id or outcome.command_id
+    more = f"eunoe receipt show {known} --tenant {tenant}"
+    call.show(document, lambda: Group(became, receipts_table(documents), f"{said}  ({more})"))
     if not proved.get(until):
         raise SystemExit(Exit.REFUSED)
 
 
-async def _receipts(call: Call, outcome: "Outcome", tenant: str, until: str, timeout: float) -> "list[ReceiptRecord]":
-    from eunoe.client.receipts import receipts_until
+async def _receipts(
+    call: Call, outcome: "Outcome", tenant: str, until: str, timeout: float, incarnation: int | None
+) -> "list[ReceiptRecord]":
+    from eunoe.client.receipts import receipts_until, tenant_receipts_until
     from eunoe.runtime.installation import read_installation
     from eunoe.schemas.ids import TenantId
     from eunoe.schemas.receipts import Stage
 
     settings = call.settings()
-    installation = await read_installation(settings.brokers, settings.topics)
+    place = (settings, await read_installation(settings.brokers, settings.topics), TenantId(tenant))
+    if incarnation is not None:
+        return await tenant_receipts_until(*place, incarnation, Stage(until), timeout)
     requests = [each for each in (outcome.command_id, outcome.first_command_id) if each is not None]
-    return await receipts_until(settings, installation, TenantId(tenant), requests, Stage(until), timeout)
+    return await receipts_until(*place, requests, Stage(until), timeout)
 
 
 @click.command()
@@ -171,7 +191,7 @@ def readmit(call: Call, everything: bool, timeout: float, **given: Any) -> None:
         if given["idempotency_key"] is not None:
             raise click.UsageError("--idempotency-key: a tenant is readmitted once; a repetition says so")
         tenant = given["tenant"]
-        outcome = outcome_or_end(call, tenant, _of_tenant(call, tenant, timeout, forgets=False))
+        outcome = outcome_or_end(call, tenant, _readmitting(call, tenant, timeout))
         more = f"\n{_proposed(f'eunoe readmit --tenant {tenant} --all')}" if outcome.kind == PROPOSED else ""
         call.show(outcome_document(outcome), lambda: outcome_text(outcome) + more)
         if outcome.refused:

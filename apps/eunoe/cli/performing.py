@@ -1,6 +1,6 @@
 """One command, sent and answered: what every writing command of the command line ends in."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from eunoe.cli.failures import Exit
 from eunoe.cli.options import Call, run
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from eunoe.schemas.outcomes import Outcome
 
+T = TypeVar("T")
 NO_OUTCOME: Final = "no_outcome"
 
 
@@ -27,8 +28,8 @@ def answered(call: Call, fields: dict[str, Any], timeout: float) -> "Outcome":
     return outcome_or_end(call, fields["tenant"], send(call, fields, timeout))
 
 
-def outcome_or_end(call: Call, tenant: str, sending: "Coroutine[Any, Any, Outcome]") -> "Outcome":
-    """What is sent became. Without an outcome in time that is what is shown, and the call ends with 1."""
+def outcome_or_end(call: Call, tenant: str, sending: "Coroutine[Any, Any, T]") -> T:
+    """What came of what is sent. Without an outcome in time that is what is shown, and the call ends with 1."""
     from eunoe.readmodels.errors import NoOutcome
 
     try:

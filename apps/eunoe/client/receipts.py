@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from eunoe.processors.attesting.chain import receipts
 from eunoe.runtime.installation import Installation
@@ -38,13 +39,30 @@ async def receipts_until(
 
     ``requests``: the ids under which it may be known; a repeated request is proved under that of the first.
     """
+    return await _until(settings, installation, tenant, lambda each: each["request"] in requests, stage, timeout)
+
+
+async def tenant_receipts_until(
+    settings: Settings, installation: Installation, tenant: TenantId, incarnation: int, stage: Stage, timeout: float
+) -> list[ReceiptRecord]:
+    """As `receipts_until`: those of the forgetting of the whole tenant, whoever asked for it and when."""
+    return await _until(
+        settings, installation, tenant, lambda each: each.get("incarnation") == incarnation, stage, timeout
+    )
+
+
+async def _until(
+    settings: Settings,
+    installation: Installation,
+    tenant: TenantId,
+    wanted: Callable[[Mapping[str, Any]], bool],
+    stage: Stage,
+    timeout: float,
+) -> list[ReceiptRecord]:
     deadline = asyncio.get_running_loop().time() + timeout
     while True:
-        found = [
-            each
-            for each in await receipts_of(settings, installation, tenant)
-            if json.loads(each.body)["request"] in requests
-        ]
+        all_of_it = await receipts_of(settings, installation, tenant)
+        found = [each for each in all_of_it if wanted(json.loads(each.body))]
         stages = {json.loads(each.body)["stage"] for each in found}
         if stage.value in stages or asyncio.get_running_loop().time() > deadline:
             return found
