@@ -31,6 +31,7 @@ class Node:
     port: int
     bus: int
     clustered: bool = True
+    node_timeout_ms: int = 5_000
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -65,7 +66,8 @@ class Node:
             settings |= {
                 "cluster-enabled": "yes",
                 "cluster-port": self.bus,
-                "cluster-node-timeout": 5_000,
+                "cluster-node-timeout": self.node_timeout_ms,
+                "cluster-replica-validity-factor": 0,  # a replica takes over however long it heard nothing
                 "cluster-require-full-coverage": "no",  # who is still there answers, however long a test takes
                 "cluster-config-file": "nodes.conf",
             }
@@ -97,6 +99,25 @@ class Node:
         shutil.copytree(saved, self.data)
         self.start()
 
+    def cut_off(self) -> None:
+        """This replica follows its master no more, for it does not get in: what it has is all that it will have."""
+        self.ask("CONFIG", "SET", "masterauth", "not-the-password")
+        self.ask("CONFIG", "SET", "repl-timeout", 1)
+        master = self._replication["master_port"]
+        with Redis(port=int(master), socket_timeout=_DEADLINE_S) as client:
+            client.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        wait(lambda: self._replication["master_link_status"] == "down")
+
+    def follows(self) -> bool:
+        """Whether it is a replica that has all its master had."""
+        told = self._replication
+        return bool(told["role"] == "slave" and told["master_link_status"] == "up")
+
+    @property
+    def _replication(self) -> dict[str, Any]:
+        told: dict[str, Any] = self.ask("INFO", "replication")
+        return told
+
     def _answers(self) -> bool:
         try:
             return bool(self.ask("PING"))
@@ -109,23 +130,43 @@ class ThreeNodes:
     """Partitions of the tests lie on all of them, for hash tags spread."""
 
     nodes: Sequence[Node]
+    """Those that were begun as masters."""
+    replicas: Sequence[Node] = ()
+    """One of each of ``nodes``, in their order, or none."""
 
     @property
     def url(self) -> str:
         return self.nodes[0].url
 
+    @property
+    def all(self) -> Sequence[Node]:
+        return [*self.nodes, *self.replicas]
+
     def form(self) -> None:
         """Everybody meets everybody, slots are given out, and all agree that all is well."""
-        first, *others = self.nodes
+        first, *others = self.all
         for node in others:
             first.ask("CLUSTER", "MEET", "127.0.0.1", node.port, node.bus)
         count = len(self.nodes)
         for at, node in enumerate(self.nodes):
             node.ask("CLUSTER", "ADDSLOTSRANGE", _SLOTS * at // count, _SLOTS * (at + 1) // count - 1)
         self.settled()
+        for node, replica in zip(self.nodes, self.replicas, strict=False):
+            replica.ask("CLUSTER", "REPLICATE", _text(node.ask("CLUSTER", "MYID")))
+        for replica in self.replicas:
+            wait(replica.follows)
 
     def settled(self) -> None:
-        wait(lambda: all(self._well(node) for node in self.nodes))
+        wait(lambda: all(self._well(node) for node in self.all))
+
+    def replica_of(self, node: Node) -> Node:
+        return self.replicas[self.nodes.index(node)]
+
+    def failed_over(self, node: Node) -> None:
+        """Returns once the replica of ``node``, which was killed, is master in its place and everybody else says so."""
+        replica = self.replica_of(node)
+        living = [each for each in self.all if each is not node]
+        wait(lambda: all(self._owned_by(replica, seen_by) for seen_by in living))
 
     def owner(self, slot: int) -> Node:
         return next(each for each in self.nodes if slot in self._slots(each))
@@ -143,6 +184,12 @@ class ThreeNodes:
         ranges = node.ask("CLUSTER", "SLOTS")
         return {slot for first, last, master, *_ in ranges if master[1] == node.port for slot in range(first, last + 1)}
 
+    def _owned_by(self, owner: Node, seen_by: Node) -> bool:
+        """Whether ``owner`` has slots, and all slots have a master that is not known to be down."""
+        told = {line.split(":")[0]: line.split(":")[-1] for line in _text(seen_by.ask("CLUSTER", "INFO")).split("\r\n")}
+        masters = {master[1] for _, _, master, *_ in seen_by.ask("CLUSTER", "SLOTS")}
+        return told.get("cluster_slots_ok") == str(_SLOTS) and owner.port in masters
+
     def _well(self, node: Node) -> bool:
         try:
             told = {
@@ -150,7 +197,7 @@ class ThreeNodes:
             }
         except RedisError:
             return False
-        known = told.get("cluster_known_nodes") == str(len(self.nodes))
+        known = told.get("cluster_known_nodes") == str(len(self.all))
         return told.get("cluster_state") == "ok" and told.get("cluster_slots_ok") == str(_SLOTS) and known
 
 
@@ -193,10 +240,13 @@ def wait(question: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def started(directory: Path, count: int, *, clustered: bool) -> Iterator[Sequence[Node]]:
+def started(directory: Path, count: int, *, clustered: bool, node_timeout_ms: int = 5_000) -> Iterator[Sequence[Node]]:
     """Killed by their own handles at the end of the block."""
     ports = free_ports(2 * count)
-    nodes = [Node(directory / f"node-{each}", ports[2 * each], ports[2 * each + 1], clustered) for each in range(count)]
+    nodes = [
+        Node(directory / f"node-{each}", ports[2 * each], ports[2 * each + 1], clustered, node_timeout_ms)
+        for each in range(count)
+    ]
     try:
         for node in nodes:
             node.start()
@@ -211,6 +261,15 @@ def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeNod
     """Shared: who stops a node or moves a slot leaves it whole."""
     with started(tmp_path_factory.mktemp("redis-cluster"), 3, clustered=True) as nodes:
         cluster = ThreeNodes(nodes)
+        cluster.form()
+        yield cluster
+
+
+@pytest.fixture
+def redis_replicated(tmp_path: Path) -> Iterator[ThreeNodes]:
+    """Three masters with a replica each, of this test's own: who fails over cannot leave it as it was."""
+    with started(tmp_path / "redis-replicated", 6, clustered=True, node_timeout_ms=2_000) as nodes:
+        cluster = ThreeNodes(nodes[:3], nodes[3:])
         cluster.form()
         yield cluster
 

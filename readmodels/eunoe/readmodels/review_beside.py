@@ -59,7 +59,7 @@ class Beside:
 
         async def call(place: Place) -> tuple[Mapping[str, str], Hit | None] | Refused:
             return await candidates.fetch(
-                reader.redis, reader.functions, place.keys, tenant, place.index, memory_id, Offset(0), state
+                reader.redis, reader.functions, place.keys, tenant, place.index, memory_id, place.least, state
             )
 
         marks, hit = await reader.asker.ask(tenant, None, call, Offset(0), self.timeout)

@@ -3,6 +3,9 @@
 A reader takes the generation it knows to serve, and looks again when it has its answer: where another one serves by
 then, it asks that one instead. So an answer is always from one generation, which served when the answer was complete,
 however many questions to Redis it took. `recall` looks inside its Functions, which spares the second question.
+
+Nobody is led back in time: a Redis that lost its last writes, as when a replica takes over that had not got them all,
+would tell of people who are forgotten since. What one reader was answered from before, it holds a generation to.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,6 +38,17 @@ class Serving:
         self._model = model
         self.pinned = pinned
         self._known: dict[Partition, int] = {}
+        self._seen: dict[Prefix, Offset] = {}
+
+    def seen(self, prefix: Prefix) -> Offset:
+        """How far the generation was when this reader was last answered from it; to be asked before it is asked."""
+        return self._seen.get(prefix, Offset(0))
+
+    def saw(self, prefix: Prefix, position: Offset, least: Offset) -> None:
+        """It answered at ``position``. Raises `BeingFilled` where that is before ``least``, which was `seen` before."""
+        if position < least:
+            raise being_filled(prefix, position, least)
+        self._seen[prefix] = max(position, self.seen(prefix))
 
     def known(self, partition: Partition) -> Prefix:
         """The generation last known to serve; the first where nobody has looked yet."""
@@ -47,11 +61,18 @@ class Serving:
 
     async def look(self, partition: Partition) -> Prefix:
         """The generation that serves now. Raises `StoreUnavailable`."""
+        return (await self._look(partition))[0]
+
+    async def _look(self, partition: Partition) -> tuple[Prefix, Offset]:
+        """As `look`, and how far the generation is that was known to serve before."""
+        known = self.known(partition)
+        with answers("looking which generation serves"):
+            serving, position = await ask(
+                self._redis, ("HGET", known.generations, "serving"), ("HGET", known.watermark, "position")
+            )
         if self.pinned is None:
-            with answers("looking which generation serves"):
-                found = (await ask(self._redis, ("HGET", self.known(partition).generations, "serving")))[0]
-            self._known[partition] = FIRST if found is None else int(found)
-        return self.known(partition)
+            self._known[partition] = FIRST if serving is None else int(serving)
+        return self.known(partition), Offset(int(position or 0))
 
     async def positions(self, partitions: Sequence[Partition]) -> Sequence[tuple[Prefix, Offset]]:
         """The generation that serves each partition now, and how far it is. Raises `StoreUnavailable`."""
@@ -81,9 +102,13 @@ class Serving:
         return (await self.positions((partition,)))[0]
 
     async def read(self, partition: Partition, reading: Callable[[Prefix], Awaitable[T]]) -> T:
-        """What ``reading`` returns or raises for the generation that serves when it is done."""
+        """What ``reading`` returns or raises for the generation that serves when it is done.
+
+        Raises `BeingFilled` where that is not as far as it was when this reader was last answered from it.
+        """
         prefix = await self.current(partition)
         while True:
+            seen = self.seen(prefix)
             try:
                 found = await reading(prefix)
             except Exception:
@@ -91,6 +116,8 @@ class Serving:
                 if (now := await self.look(partition)) == prefix:
                     raise
             else:
-                if (now := await self.look(partition)) == prefix:
+                now, position = await self._look(partition)
+                if now == prefix:
+                    self.saw(prefix, position, seen)
                     return found
             prefix = now

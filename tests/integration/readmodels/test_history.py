@@ -1,8 +1,10 @@
 """A record's timeline, from the log to the reader."""
 
+import pytest
 from msgspec import structs
 
-from eunoe.readmodels.history import CONTESTED, SUPERSEDED, HistoryModel
+from eunoe.readmodels.errors import BeingFilled
+from eunoe.readmodels.history import CONTESTED, NAME, SUPERSEDED, HistoryModel
 from eunoe.readmodels.history_reader import HistoryReader
 from eunoe.schemas.events import (
     ConflictRef,
@@ -132,3 +134,22 @@ async def test_a_conflict_stands_in_the_timelines_of_both_and_so_does_its_answer
         ("MemoryAccepted", 1, (OLD,)),
         ("ConflictResolved", 2, ()),
     ]
+
+
+async def test_a_model_that_lost_what_it_had_answered_from_answers_nothing(log: Log) -> None:
+    await log.write(at(1, sample_accepted(sample_draft(memory_id=OLD, body=BODY))))
+    await log.fold(HistoryModel())
+    mark = log.prefix(NAME).watermark
+    before = await log.redis.dump(mark) or b""
+    await log.write(at(2, MemoryForgotten(memory_id=OLD, version=2)))
+    await log.fold(HistoryModel())
+    reader = HistoryReader(log.redis, log.installation)
+    told = await reader.history(SAMPLE_TENANT, OLD)
+    assert len(told.entries) == 2
+    after = await log.redis.dump(mark) or b""
+    await log.redis.restore(mark, 0, before, replace=True)
+    with pytest.raises(BeingFilled, match=f"offset .* of {told.position} "):
+        await reader.history(SAMPLE_TENANT, OLD)
+    assert await HistoryReader(log.redis, log.installation).history(SAMPLE_TENANT, OLD), "who saw nothing cannot know"
+    await log.redis.restore(mark, 0, after, replace=True)
+    assert await reader.history(SAMPLE_TENANT, OLD) == told

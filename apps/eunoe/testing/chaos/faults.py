@@ -82,6 +82,6 @@ RULES: Final[Mapping[Kind, Rule]] = MappingProxyType(
 )
 
 NOT_INJECTED: Final = (
-    "failing over in a three-node Redis Cluster: the local stack is one node; the suite runs one of three",
+    "failing over in a three-node Redis Cluster: the local stack is one node; the suite does it on six",
 )
 """Said in every report."""

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -17,7 +17,7 @@ from eunoe.readmodels.recall.candidates import Refused
 from eunoe.readmodels.recall.errors import BadScope
 from eunoe.readmodels.recall.index_key import TenantIndex, open_index, read_stored, wrapper_in
 from eunoe.readmodels.recall.scope import ReadGate
-from eunoe.readmodels.serving import Serving
+from eunoe.readmodels.serving import Serving, being_filled
 from eunoe.readmodels.store import answers
 from eunoe.readmodels.tenants import TenantStanding, standing_in
 from eunoe.runtime.installation import Installation
@@ -40,12 +40,14 @@ class Place:
     """Where a tenant's records are, and under which key. ``index`` None: nothing of the tenant is readable here.
 
     ``keys``: what the Functions are given; with the second one they answer only while this generation serves.
+    ``least``: the position before which they do not answer: the one asked for, or that of an answer given before.
     """
 
     prefix: Prefix
     keys: Sequence[str]
     index: TenantIndex | None
     subject: Pseudonym | None
+    least: Offset
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,14 +86,14 @@ class Asker:
         self,
         tenant: TenantId,
         subject: str | None,
-        call: Callable[[Place], Awaitable[A | Refused]],
+        call: Callable[[Place], Awaitable[tuple[Mapping[str, str], A] | Refused]],
         wanted: Offset,
         timeout: float,
-    ) -> A:
-        """The answer of ``call``, once the model has ``wanted`` and the key is the one it was built with.
+    ) -> tuple[Mapping[str, str], A]:
+        """The marks and the answer of ``call``, once the model has ``wanted`` and the key is the one it was built with.
 
-        Raises `ReadRefused`, `NotYet` after ``timeout`` seconds, `StoreUnavailable`, or what opening the index key
-        raises.
+        Raises `ReadRefused`, `NotYet` after ``timeout`` seconds, `BeingFilled` where the model lost what it answered
+        from before, `StoreUnavailable`, or what opening the index key raises.
         """
         if not 0 <= timeout < math.inf:  # NaN is neither, and would never be over
             raise BadScope("timeout", "must be a number of seconds, not negative and not endless")
@@ -100,9 +102,10 @@ class Asker:
         partition = self.installation.partition_of(tenant)
         while True:
             prefix = await self._serving.current(partition)
+            seen = self._serving.seen(prefix)
             try:
                 with answers("searching"):
-                    place = await self._place(prefix, tenant, subject)
+                    place = await self._place(prefix, tenant, subject, max(wanted, seen))
                     answer = await call(place)
             except Exception:
                 # It may have met a generation that was being removed, or one of other text rules.
@@ -110,11 +113,14 @@ class Asker:
                     raise
                 continue
             if not isinstance(answer, Refused):
+                self._serving.saw(prefix, Offset(int(answer[0].get("position", 0))), seen)
                 await self._entered(tenant, place)
                 return answer
             if answer.why == "generation":
                 await self._serving.look(partition)
                 continue
+            if answer.position < seen:
+                raise being_filled(prefix, answer.position, seen)
             if answer.why == "key":
                 self._indexes.pop((tenant, place.prefix.generation), None)
             left = deadline - clock()
@@ -138,14 +144,14 @@ class Asker:
         """Whether the place is still what readers are answered from."""
         return await self._serving.look(place.prefix.partition) == place.prefix
 
-    async def _place(self, prefix: Prefix, tenant: TenantId, subject: str | None) -> Place:
+    async def _place(self, prefix: Prefix, tenant: TenantId, subject: str | None, least: Offset) -> Place:
         keys = (prefix.watermark, prefix.generations) if self.generation is None else (prefix.watermark,)
         try:
             index = await self._index(prefix, tenant)
             named = None if subject is None or index is None else await self._pseudonym(tenant, subject)
         except KeyClosed:
-            return Place(prefix=prefix, keys=keys, index=None, subject=None)
-        return Place(prefix=prefix, keys=keys, index=index, subject=named)
+            return Place(prefix=prefix, keys=keys, index=None, subject=None, least=least)
+        return Place(prefix=prefix, keys=keys, index=index, subject=named, least=least)
 
     async def _pseudonym(self, tenant: TenantId, subject: str) -> Pseudonym:
         keys = await self.keyring.tenant(tenant)

@@ -165,21 +165,24 @@ async def count(  # where, whose, and which
     request: Request,
     terms: Sequence[Term],
     records: int,
-) -> CountedScope | Refused:
-    """How many records of the request's scopes that its caller may know of hold each of ``terms``; ``records`` is how
-    many there are."""
-    if request.key is None or not terms:
-        return CountedScope(records=records, frequencies={})
+) -> tuple[Mapping[str, str], CountedScope] | Refused:
+    """The marks, and how many records of the request's scopes that its caller may know of hold each of ``terms``;
+    ``records`` is how many there are."""
+    key = request.key
+    asked = () if key is None else terms
     scope = request.scope
     own, shared = names.scope_name(scope.agent, scope.purpose), names.scope_name(None, scope.purpose)
     cap = request.cap or max(_LEAST_CAP, math.isqrt(records))
-    arguments: list[Any] = [scope.tenant, request.key.key_id, request.least, own, shared, request.filters.mask, cap]
-    for pair in zip(request.key.tokens(own, terms), request.key.tokens(shared, terms), strict=True):
-        arguments += pair
+    key_id = "" if key is None else key.key_id
+    arguments: list[Any] = [scope.tenant, key_id, request.least, own, shared, request.filters.mask, cap]
+    if key is not None:
+        for pair in zip(key.tokens(own, asked), key.tokens(shared, asked), strict=True):
+            arguments += pair
     answer = await functions.call(redis, "count", keys, arguments)
     if answer[0] != 1:
         return Refused(why=text(answer[1]), position=Offset(int(answer[2])))
-    return CountedScope(records=records, frequencies=dict(zip(terms, map(int, answer[2]), strict=True)))
+    counted = CountedScope(records=records, frequencies=dict(zip(asked, map(int, answer[2]), strict=True)))
+    return texts(answer[1]), counted
 
 
 async def fetch(  # where, whose, and which

@@ -140,7 +140,7 @@ class Inspecting:
 
         async def call(place: Place) -> tuple[Mapping[str, str], Place] | Refused:
             found = await candidates.look(
-                self.reader.redis, self.reader.functions, place.keys, self.look.tenant, place.index, (), self.least
+                self.reader.redis, self.reader.functions, place.keys, self.look.tenant, place.index, (), place.least
             )
             return found if isinstance(found, Refused) else (found[0], place)
 
@@ -179,7 +179,7 @@ class Inspecting:
 
         async def call(place: Place) -> tuple[Mapping[str, str], Sequence[Hit]] | Refused:
             return await candidates.look(
-                reader.redis, reader.functions, place.keys, tenant, place.index, numbers, self.least
+                reader.redis, reader.functions, place.keys, tenant, place.index, numbers, place.least
             )
 
         marks, hits = await reader.asker.ask(tenant, None, call, self.least, self.timeout)

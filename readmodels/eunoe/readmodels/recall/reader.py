@@ -243,13 +243,13 @@ class MemoryReader:
         if not is_uuid(memory_id):
             raise BadScope("memory_id", "is no canonical UUID")
 
-        async def call(place: Place) -> tuple[Mapping[str, str], Hit | None, Place] | Refused:
+        async def call(place: Place) -> tuple[Mapping[str, str], tuple[Hit | None, Place]] | Refused:
             found = await candidates.fetch(
-                self.redis, self.functions, place.keys, scope.tenant, place.index, memory_id, least
+                self.redis, self.functions, place.keys, scope.tenant, place.index, memory_id, place.least
             )
-            return found if isinstance(found, Refused) else (*found, place)
+            return found if isinstance(found, Refused) else (found[0], (found[1], place))
 
-        marks, hit, place = await self.asker.ask(scope.tenant, scope.subject, call, least, timeout)
+        marks, (hit, place) = await self.asker.ask(scope.tenant, scope.subject, call, least, timeout)
         return hit, place, self.freshness(scope.tenant, marks)
 
     def freshness(self, tenant: TenantId, marks: Mapping[str, str]) -> Freshness:

@@ -1,6 +1,7 @@
 """One search under way: the passes of the ranking, opening, the filters once more, limit and budget."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -111,6 +112,8 @@ class Searching:
         best.sort(key=lambda each: (-each[0], each[1]))
         asked = {term for term, _ in self.terms.weights}
         words = {term for *_, held in best for term, _ in held.counts if term.startswith(WORD) and term not in asked}
+        if not words:
+            return self.terms
         counted = await self._count(sorted(words), found.counted.records)
         return feedback.expand(self.terms, [(total, held) for total, _, held in best], counted)
 
@@ -214,7 +217,7 @@ class Searching:
             terms,
             self.ranking,
             self.reader.settings.cap,
-            self.least,
+            place.least,
             neighbours,
             self.reader.settings.passes_up_to,
         )
@@ -223,21 +226,22 @@ class Searching:
         """The best ``wanted`` candidates, with the request they answer. Raises as `Asker.ask`, and `TooStale`."""
         reader = self.reader
 
-        async def call(place: Place) -> tuple[Request, Found] | Refused:
+        async def call(place: Place) -> tuple[Mapping[str, str], tuple[Request, Found]] | Refused:
             request = self._request(place, terms, neighbours)
             found = await candidates.search(reader.redis, reader.functions, place.keys, request, wanted)
-            return found if isinstance(found, Refused) else (request, found)
+            return found if isinstance(found, Refused) else (found.marks, (request, found))
 
-        answer = await reader.asker.ask(self.scope.tenant, self.scope.subject, call, self.least, self.timeout)
+        marks, answer = await reader.asker.ask(self.scope.tenant, self.scope.subject, call, self.least, self.timeout)
         # Too stale is said before anything is opened.
-        self.least = reader.freshness(self.scope.tenant, answer[1].marks).position
+        self.least = reader.freshness(self.scope.tenant, marks).position
         return answer
 
     async def _count(self, words: list[Term], records: int) -> CountedScope:
         reader = self.reader
 
-        async def call(place: Place) -> CountedScope | Refused:
+        async def call(place: Place) -> tuple[Mapping[str, str], CountedScope] | Refused:
             request = self._request(place, self.terms, None)
             return await candidates.count(reader.redis, reader.functions, place.keys, request, words, records)
 
-        return await reader.asker.ask(self.scope.tenant, self.scope.subject, call, self.least, self.timeout)
+        asked = (self.scope.tenant, self.scope.subject, call, self.least, self.timeout)
+        return (await reader.asker.ask(*asked))[1]

@@ -111,18 +111,19 @@ class RecallCheck:
         index = None if body is None else await self._index(built, record.tenant)
         if body is None or index is None:
             return None
-        counted = self.analyser(record.tenant).document(body.statement, instant(record.observed_at)).counts
-        terms = [term for term, _ in counted]
+        held = self.analyser(record.tenant).document(body.statement, instant(record.observed_at)).counts
+        terms = [term for term, _ in held]
         keys = (built.watermark,)
         every = self._request(record, index, terms, 0)
-        frequencies = await candidates.count(self.redis, self.functions, keys, every, terms, 0)
-        if isinstance(frequencies, candidates.Refused) or not terms:
+        counted = await candidates.count(self.redis, self.functions, keys, every, terms, 0)
+        if isinstance(counted, candidates.Refused) or not terms:
             return None
-        ordered = sorted(terms, key=lambda term: (frequencies.frequencies[term], term))[:RAREST]
-        rarest = [term for term in ordered if frequencies.frequencies[term] <= _MOST]
+        frequencies = counted[1].frequencies
+        ordered = sorted(terms, key=lambda term: (frequencies[term], term))[:RAREST]
+        rarest = [term for term in ordered if frequencies[term] <= _MOST]
         if not rarest:
             return None
-        most = max(frequencies.frequencies[term] for term in rarest)
+        most = max(frequencies[term] for term in rarest)
         request = self._request(record, index, rarest, most + 1)
         answer = await candidates.search(self.redis, self.functions, keys, request, _MOST)
         return isinstance(answer, Found) and any(hit.document == document for hit in answer.hits)
