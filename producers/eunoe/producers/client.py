@@ -9,6 +9,7 @@ buffer is full. Each raises `CallerError` for its arguments, `KeyRefused`, `Subj
 no key, `MissingSecret`, and `NotSent` where Kafka does not take the record.
 """
 
+import asyncio
 import secrets as random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace as replace_asked
@@ -401,7 +402,11 @@ class MemoryProducer:
     async def ask_key(self, request: IssueKey) -> CommandId:
         """Ask for a key that no writing method asks for by itself. Returns when Kafka has it."""
         sent = await self._send(request, ALONE)
-        return await sent.written()
+        try:
+            return await sent.written()
+        except asyncio.CancelledError:
+            sent.disown()  # whoever needed the key went on without it, and never sent this command
+            raise
 
     async def _send(
         self, command: Command, asked: Asked, memory_id: MemoryId | None = None, again: Again | None = None

@@ -53,6 +53,10 @@ class Sent:
         self._delivery.told = True
         return NotSent("taking a command", after, unsent=(self.command_id,))
 
+    def disown(self) -> None:
+        """For who does not wait any longer, and would not miss it: closing the producer does not wait for it either."""
+        self._delivery.disown()
+
     async def outcome(self, timeout: float) -> Outcome:
         """What became of it. Raises `CallerError` for ``timeout``, `NotSent`, or what the source raises after so many
         seconds: nothing is known then, and asking again or sending again under the same command id is safe.

@@ -48,6 +48,11 @@ _CLIP: Final = 8_000
 _FIRST_PAUSE_S: Final = 0.01
 _LONGEST_PAUSE_S: Final = 0.2
 
+_LOST: Final = {
+    "not_confirmed": "%s not confirmed by Kafka before this client closed: those reads may have left no trace",
+    "refused": "%s refused by Kafka: may this client write memory-access?",
+}
+
 Waiting = tuple[Trace, Asked]
 
 
@@ -268,6 +273,7 @@ class TraceWriter:
     def _lost(self, count: int, why: str) -> None:
         if count:
             self._meter.add(TRACES, why, amount=count)
+            log.warning(_LOST[why], f"{count} trace{' of reads was' if count == 1 else 's of reads were'}")
 
 
 def _may_succeed(settled: object) -> bool:

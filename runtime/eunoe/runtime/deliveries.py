@@ -38,14 +38,19 @@ class NotSent(BrokerAway):
 
 
 class Delivery:
-    """A record in the buffer. ``told``: somebody was told how it ended."""
+    """A record in the buffer. ``told``: somebody was told how it ended. ``wanted``: somebody would miss it."""
 
-    __slots__ = ("_future", "command_id", "told")
+    __slots__ = ("_future", "command_id", "told", "wanted")
 
     def __init__(self, command_id: CommandId, future: "asyncio.Future[Any]") -> None:
         self.command_id: Final = command_id
         self._future = future
         self.told = False
+        self.wanted = True
+
+    def disown(self) -> None:
+        """Nobody misses it if it does not arrive: closing neither waits for it nor tells of it."""
+        self.told, self.wanted = True, False
 
     async def written(self) -> None:
         """Returns when Kafka has it on all in-sync replicas. Raises `NotSent`. May be asked more than once."""
@@ -103,12 +108,13 @@ class Deliveries:
             self._timer = self._loop.call_at(self._open[0][0], self._look)
 
     async def settled(self, within: float) -> None:
-        """Returns when nothing is open any more; after ``within`` seconds it fails what is."""
+        """Returns when nothing that is wanted is open any more; after ``within`` seconds it fails what is."""
 
         try:
             async with asyncio.timeout(within):
                 for _, delivery in tuple(self._open):
-                    await delivery.over()
+                    if delivery.wanted:
+                        await delivery.over()
         except TimeoutError:
             for _, delivery in self._open:
                 delivery.fail(within)
