@@ -85,11 +85,21 @@ def _bases() -> tuple[tuple[type[Exception], Exit], ...]:
     )
 
 
+def _advice(error: Exception) -> str:
+    from eunoe.readmodels.errors import StoreUnavailable
+    from eunoe.runtime.errors import BrokerAway
+
+    for kind, service, page in ((BrokerAway, "Kafka", "broker-lost"), (StoreUnavailable, "Redis", "redis-lost")):
+        if isinstance(error, kind):
+            return f"; is {service} up? `eunoe status` shows the local stack, docs/runbooks/{page}.md what to look at"
+    return ""
+
+
 def _text(error: Exception) -> str:
     ours = type(error).__module__.startswith("eunoe.")
     text = str(error) if ours else ""
     if text:
-        return text
+        return text + _advice(error)
     service = type(error).__module__.partition(".")[0]
     where = {"redis": "Redis", "aiokafka": "Kafka"}.get(service, "the service")
     return f"{where} cannot be reached ({type(error).__name__}); is it running? `eunoe status` shows the local stack"

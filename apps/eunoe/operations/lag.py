@@ -6,22 +6,30 @@ offset, for nobody reads past it: on an idle transactional topic it is where the
 offsets and are no records, so what waits is counted by reading, up to a bound.
 """
 
+import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import KafkaError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    KafkaError,
+    NotCoordinatorForGroupError,
+)
 from redis.asyncio import Redis
 
 from eunoe.operations.lag_rules import LagStatus, Sample, Verdict, judge, worst
 from eunoe.readmodels import history, keys, outcomes, review, subjects
 from eunoe.runtime.brokers import connecting
+from eunoe.runtime.closing import close_in_time
+from eunoe.runtime.deadline import within
 from eunoe.runtime.installation import Installation, read_installation
 from eunoe.runtime.kafka import TopicsUnavailable
 from eunoe.runtime.redis.connect import connect
@@ -32,9 +40,17 @@ from eunoe.runtime.settings import Settings
 from eunoe.schemas.ids import Partition
 from eunoe.schemas.topics import Topic
 
+T = TypeVar("T")
+
 COUNTED: Final = 2_000
 """Records that are counted by reading, a partition; beyond, a lag is the distance in offsets."""
+ANSWER_S: Final = 8.0
+"""For each answer of Kafka (the client of Redis waits 5 s by itself): one that hangs is told of in ten seconds or so,
+closing included. A killed broker takes longer to be back, but whoever asks for lag wants to know that it is away."""
 _READ_S: Final = 3.0
+_PAUSE_S: Final = 0.1
+_DOING: Final = "measuring lag"
+_NO_COORDINATOR: Final = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
 _WINDOW: Final = 12
 
 
@@ -142,7 +158,8 @@ class LagMeter:
     windows: dict[tuple[str, int], deque[Sample]] = field(default_factory=dict)
 
     async def measure(self, groups: Iterable[Group] = GROUPS) -> tuple[GroupLag, ...]:
-        """One sample of every group. Raises `TopicsUnavailable` where Kafka does not answer."""
+        """One sample of every group. Raises `BrokerAway` where Kafka does not answer within `ANSWER_S`,
+        `TopicsUnavailable` for what it refuses, and what Redis raises."""
         try:
             return tuple([await self._group(each) for each in groups])
         except KafkaError as error:
@@ -152,16 +169,18 @@ class LagMeter:
         topic = self.installation.topic(group.topic)
         places = [TopicPartition(topic, number) for number in range(self.installation.partitions)]
         name = f"{self.settings.prefix}{self.settings.group}-{group.name}"
-        committed = await self._committed(name, places)
-        owners = await owners_of(self.admin, name)
-        ends = await self.consumer.end_offsets(places)
+        async with within(ANSWER_S, _DOING):
+            committed = await _coordinated(lambda: self._committed(name, places))
+            owners = await _coordinated(lambda: owners_of(self.admin, name))
+            ends = await self.consumer.end_offsets(places)
         stored = {place: await self._stored(group, place.partition) for place in places}
         now = time.monotonic()
         positions = {place: stored[place] if stored[place] is not None else committed[place] for place in places}
         waiting = {
             place: position for place, position in positions.items() if position is not None and position < ends[place]
         }
-        counted = await self._count(waiting, ends)
+        async with within(ANSWER_S, _DOING):
+            counted = await self._count(waiting, ends)
         found = []
         for place in places:
             records, age = counted.get(place, (0, 0.0) if positions[place] is not None else (None, None))
@@ -248,14 +267,12 @@ async def owners_of(admin: AIOKafkaAdminClient, group: str) -> Mapping[int, str]
 
 @asynccontextmanager
 async def measuring_lag(settings: Settings) -> AsyncIterator[LagMeter]:
-    """Raises what `read_installation` and `connect` raise."""
+    """Raises what `read_installation` (after `ANSWER_S`) and `connect` raise, or `BrokerAway`."""
     async with AsyncExitStack() as closing:
-        installation = await read_installation(settings.brokers, settings.topics)
+        installation = await read_installation(settings.brokers, settings.topics, ANSWER_S)
         redis = await connect(settings.redis)
         closing.push_async_callback(redis.aclose)
         admin = AIOKafkaAdminClient(**connecting(settings.brokers))
-        closing.push_async_callback(admin.close)
-        await admin.start()
         consumer = AIOKafkaConsumer(
             **connecting(settings.brokers),
             isolation_level="read_committed",
@@ -263,9 +280,24 @@ async def measuring_lag(settings: Settings) -> AsyncIterator[LagMeter]:
             auto_offset_reset="earliest",
             fetch_max_wait_ms=50,
         )
-        closing.push_async_callback(consumer.stop)
-        await consumer.start()
+        closing.push_async_callback(_close, admin, consumer)
+        async with within(ANSWER_S, _DOING):
+            await admin.start()
+            await consumer.start()
         yield LagMeter(settings=settings, installation=installation, redis=redis, admin=admin, consumer=consumer)
+
+
+async def _coordinated(question: Callable[[], Awaitable[T]]) -> T:
+    """The answer, once the group has a coordinator: on a new broker, or where one was lost, it has none at first."""
+    while True:
+        try:
+            return await question()
+        except _NO_COORDINATOR:
+            await asyncio.sleep(_PAUSE_S)
+
+
+async def _close(admin: AIOKafkaAdminClient, consumer: AIOKafkaConsumer) -> None:
+    await close_in_time(admin.close(), consumer.stop())
 
 
 def _rounded(value: float | None) -> float | None:

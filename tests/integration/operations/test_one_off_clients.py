@@ -1,6 +1,8 @@
 """What is called once and ends: a broker that hangs in the middle of it holds up neither it nor its process."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -54,3 +56,35 @@ def test_a_broker_that_hangs_while_a_record_is_written_does_not_keep_the_process
     finally:
         own_stack.broker.resume()
     assert time.monotonic() - began < END_S
+
+
+@pytest.mark.timeout(180)
+def test_lag_of_what_hangs_is_told_as_that_in_ten_seconds_or_so(own_stack: LocalStack, tmp_path: Path) -> None:
+    platform = asyncio.run(install(own_stack.kafka, own_stack.redis, TopicNames(), tmp_path, partitions=1))
+
+    def asked() -> tuple[subprocess.CompletedProcess[str], float]:
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "eunoe.cli.main", "lag"],
+            env=platform.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=90,
+        )
+        return done, time.monotonic() - began
+
+    done, _ = asked()
+    assert (done.returncode, done.stderr) == (0, ""), "while both answer"
+    for server, said in (
+        (own_stack.broker, ("Kafka did not answer within 8 s", "`eunoe status`", "docs/runbooks/broker-lost.md")),
+        (own_stack.redis_server, ("Redis cannot be reached", "`eunoe status`")),
+    ):
+        assert server.pause()
+        try:
+            done, took = asked()
+        finally:
+            server.resume()
+        assert done.returncode == 3, done.stderr
+        assert [each for each in said if each not in done.stderr] == [], done.stderr
+        assert took < END_S
