@@ -1,12 +1,14 @@
 """A worker of each role that is told to end, does so within its budget, and nothing is lost (S10, S20)."""
 
 import asyncio
+import signal
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
+import psutil
 import pytest
 
 from eunoe.schemas.events import PartitionOpened
@@ -102,6 +104,33 @@ async def test_workers_end_in_time_whatever_does_not_answer_and_nothing_is_lost(
     finally:
         for each in workers:
             each.kill()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("signalled", [signal.SIGTERM, signal.SIGINT])
+async def test_a_worker_that_is_told_to_end_during_its_first_checks_ends_well(
+    platform: Platform, own_stack: LocalStack, signalled: signal.Signals
+) -> None:
+    own_stack.broker.pause()
+    try:
+        worker = platform.start_worker("decide")
+        try:
+            await until(lambda: asks_kafka(worker, own_stack), PATIENCE)
+            assert not worker.answers("healthz"), "it is not up yet"
+            began = time.monotonic()
+            code = await asyncio.to_thread(worker.stop, 3 * END_S, signalled)
+            assert (code, worker.log.read_text()) == (0, "")
+            assert time.monotonic() - began < BUDGET_S
+        finally:
+            worker.kill()
+    finally:
+        own_stack.broker.resume()
+
+
+async def asks_kafka(worker: WorkerProcess, stack: LocalStack) -> bool:
+    port = int(stack.kafka.rpartition(":")[2])
+    connections = psutil.Process(worker.pid).net_connections("tcp")
+    return any(each.raddr and each.raddr.port == port for each in connections)
 
 
 def opens(fact: object) -> bool:

@@ -28,6 +28,9 @@ def worker(call: Call, roles: str | None, accept_bad: tuple[str, ...], http_port
 
     Exits 0 when told to stop, and 1 when a service died. Log lines go to stderr and hold no memory content.
     """
+    from eunoe.worker.ending import end_well_when_told
+
+    end_well_when_told()
     from eunoe.worker.app import make_worker
     from eunoe.worker.collecting import collect_rarely
     from eunoe.worker.roles import ALL, Role, parse_accepted, parse_roles

@@ -124,9 +124,9 @@ class WorkerProcess:
         self._process.send_signal(signal.SIGABRT)
         self._process.wait(_STOP_S)
 
-    def stop(self, seconds: float = _STOP_S) -> int:
-        """SIGTERM; the exit code. Raises `subprocess.TimeoutExpired`, and then it still runs."""
-        self._process.terminate()
+    def stop(self, seconds: float = _STOP_S, told: signal.Signals = signal.SIGTERM) -> int:
+        """The exit code. Raises `subprocess.TimeoutExpired`, and then it still runs."""
+        self._process.send_signal(told)
         return self._process.wait(seconds)
 
     def pause(self) -> None:

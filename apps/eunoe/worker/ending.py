@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable
-from typing import Final
+from typing import Final, NoReturn
 
 from eunoe.worker.stacks import thread_stacks
 
@@ -22,6 +22,7 @@ CLOSE_S: Final = 12.0
 END_S: Final = 20.0
 """After which the process ends without more ado: something blocks the event loop, or its end. Below the grace period of
 the usual supervisors (30 s)."""
+_TOLD_BY: Final = (signal.SIGTERM, signal.SIGINT)
 ABANDONED: Final = 1
 """The exit code then."""
 
@@ -46,14 +47,28 @@ def end_in_time(within: float = END_S) -> threading.Timer:
     return timer
 
 
+def end_well_when_told(within: float = END_S) -> None:
+    """From now on, until the event loop has handlers of its own: told to end, the process closes what it has and exits
+    0, within so many seconds. It has begun nothing yet that must be finished."""
+    for each in _TOLD_BY:
+        signal.signal(each, lambda *_: _leave(within))
+
+
 def end_in_time_when_told(within: float = END_S) -> None:
     """`end_in_time` from SIGTERM or SIGINT on, also where the event loop is blocked by then and hears of no signal.
 
     To be called after the loop's own handlers are there: they go on hearing of it, for Python tells them by a
     descriptor of its own.
     """
-    for each in (signal.SIGTERM, signal.SIGINT):
+    for each in _TOLD_BY:
         signal.signal(each, lambda *_: _told(within))
+
+
+def _leave(within: float) -> NoReturn:
+    for each in _TOLD_BY:
+        signal.signal(each, signal.SIG_IGN)
+    end_in_time(within)
+    raise SystemExit(0)
 
 
 def _told(within: float) -> None:
