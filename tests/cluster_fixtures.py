@@ -114,6 +114,12 @@ class Node:
         return bool(told["role"] == "slave" and told["master_link_status"] == "up")
 
     @property
+    def written(self) -> int:
+        """How much of the master's stream of writes it has, in bytes."""
+        told = self._replication
+        return int(told["master_repl_offset" if told["role"] == "master" else "slave_repl_offset"])
+
+    @property
     def _replication(self) -> dict[str, Any]:
         told: dict[str, Any] = self.ask("INFO", "replication")
         return told

@@ -200,7 +200,12 @@ async def same(services: RunningServices, before: Mapping[str, list[bytes | None
             )
         return False
 
-    await until(healed)
+    try:
+        await until(healed)
+    except TimeoutError:
+        now = await contents(services)
+        differ = [(place, was, now[place]) for place, was in before.items() if now[place] != was]
+        raise AssertionError(f"place, before, now: {differ}") from None
 
 
 def lanes(model: Any) -> list[Any]:
