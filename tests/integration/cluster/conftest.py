@@ -19,10 +19,14 @@ __all__ = ["redis_cluster", "redis_node"]
 
 
 @pytest.fixture
-async def settings(
-    kafka_bootstrap: str, redis_cluster: ThreeNodes, topic_names: TopicNames, tmp_path: Path
-) -> Settings:
-    platform = await install(kafka_bootstrap, redis_cluster.url, topic_names, tmp_path, partitions=4)
+def cluster(redis_cluster: ThreeNodes) -> ThreeNodes:
+    """The one that everything lies on."""
+    return redis_cluster
+
+
+@pytest.fixture
+async def settings(kafka_bootstrap: str, cluster: ThreeNodes, topic_names: TopicNames, tmp_path: Path) -> Settings:
+    platform = await install(kafka_bootstrap, cluster.url, topic_names, tmp_path, partitions=4)
     return replace(platform.settings, principal=PrincipalName(AGENT))
 
 
